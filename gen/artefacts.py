@@ -1,0 +1,177 @@
+"""The one list of figures: plain data, read by everything that draws, shows, tests or cites a figure.
+
+A row binds an id to its page, to the picture that draws it and to the sentence that says what it shows. It knows
+nothing about drawing. An id, once published, is never renamed or dropped. In titles and sentences `{val:key|format}`
+is replaced by the number recorded under that key, so a sentence cannot outlive its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: where it stands, what draws it and what it says."""
+
+    id: str
+    page: str  # slug of the page, as in the address
+    picture: str  # module in docs/assets/js/pictures/
+    title: str  # what is drawn
+    alt: str  # the finding, with a number from the record
+    state: Mapping[str, Any] = field(default_factory=dict)  # differs from the picture's own default
+    options: Mapping[str, Any] = field(default_factory=dict)
+    plotly: bool = False  # drawn again by Plotly once the reader moves
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "cover",
+        "index",
+        "grid",
+        "The whole cache after the reply: layers down, tokens across, K and V in each cell.",
+        "{val:cat.tokens_total} tokens × {val:model.layers} layers, every cell filled:"
+        " {val:one-token.cache_bytes_after.float32|bytes} in float32.",
+    ),
+    Figure(
+        "tour-rows",
+        "tour",
+        "lanes",
+        "K,V rows computed in each pass, without a cache and with one.",
+        "The whole reply takes {val:one-token.total.without.kv_rows} rows in every layer without a cache"
+        " and {val:one-token.total.with.kv_rows} with one.",
+        options={"compact": True},
+    ),
+    Figure(
+        "tour-prefill",
+        "tour",
+        "cells",
+        "Keys and values of the prompt in one head, as they are written to the cache.",
+        "One pass gives all {val:cat.prompt_tokens} rows of K and of V; each row has {val:model.head_dim} numbers,"
+        " the first 8 are drawn.",
+        options={"mode": "kv"},
+    ),
+    Figure(
+        "tour-decode",
+        "tour",
+        "cells",
+        "One decode step in one head: q, K, scores, weights, V, output.",
+        "The last step appends one row and reads {val:cat.tokens_total}: one row of scores.",
+        options={"mode": "decode"},
+    ),
+    Figure(
+        "tour-memory",
+        "tour",
+        "bars",
+        "Bytes of cache against tokens, in fp16.",
+        "{val:model.kv_bytes_per_token.fp16|KiB} a token, {val:model.kv_bytes_at_1024.fp16|MiB} at"
+        " {val:model.context_example_tokens} tokens: a straight line.",
+        options={"series": "memory"},
+    ),
+    Figure(
+        "tour-intensity",
+        "tour",
+        "bars",
+        "Operations per byte read, prefill against decode, in fp16.",
+        "Prefill of {val:model.context_example_tokens} tokens does {val:cost.intensity_example.prefill|.0f} FLOPs for each byte,"
+        " a decode step at that length {val:cost.intensity_example.decode|.1f}.",
+        options={"series": "intensity"},
+    ),
+    Figure(
+        "tokens",
+        "learn/before-you-start",
+        "strip",
+        "The recording as the model sees it: tokens, their numbers and positions.",
+        "{val:cat.prompt_tokens} tokens of prompt, then {val:cat.reply_tokens} of reply; every piece of text has one number.",
+    ),
+    Figure(
+        "causal-mask",
+        "learn/before-you-start",
+        "matrix",
+        "Attention weights of one head: each row is a token that looks, each column a token that is looked at.",
+        "Every row ends at its own token: {val:cat.causal_cells} weights, and none above the diagonal.",
+    ),
+    Figure(
+        "next-token",
+        "learn/before-you-start",
+        "top",
+        "The five most probable next tokens.",
+        "After the prompt the model gives “{val:cat.steps.0.top.0.text|text}” a probability of"
+        " {val:cat.steps.0.top.0.probability|%}, more than any other token.",
+        state={"step": 0},
+    ),
+    Figure(
+        "lanes",
+        "learn/one-token",
+        "lanes",
+        "The same request without a cache and with one: rows computed, work done, bytes kept.",
+        "Without a cache {val:one-token.total.without.kv_rows} K,V rows in every layer, with one"
+        " {val:one-token.total.with.kv_rows}; the cache then takes"
+        " {val:one-token.cache_bytes_after.float32|bytes} in float32.",
+    ),
+    Figure(
+        "old-keys",
+        "learn/one-token",
+        "chart",
+        "How far the key of “{val:old-keys.token_text|text}” moves when it is computed again in later passes.",
+        "With the causal mask by at most {val:old-keys.causal_change_bound|sci}; without it by up to"
+        " {val:old-keys.unmasked_max|.2f}.",
+        plotly=True,
+    ),
+    Figure(
+        "prefill-cells",
+        "learn/prefill",
+        "cells",
+        "K and V of the prompt for any layer and KV head, after rotation, as cached.",
+        "{val:cat.prompt_tokens} rows of K and of V, {val:model.head_dim} numbers each, from one pass.",
+        options={"mode": "kv"},
+    ),
+    Figure(
+        "head-map",
+        "learn/prefill",
+        "heads",
+        "Which query heads read which KV head.",
+        "{val:model.query_heads} query heads read {val:model.kv_heads} KV heads, {val:model.group_size} to each.",
+    ),
+    Figure(
+        "prefill-grid",
+        "learn/prefill",
+        "grid",
+        "The cache after the prompt: layers down, positions across.",
+        "The prompt fills {val:cat.prefill.cells} cells, K and V in each, in a single pass.",
+        state={"step": 0},
+    ),
+    Figure(
+        "all-heads",
+        "learn/prefill",
+        "heatmaps",
+        "Attention weights of all query heads of a layer.",
+        "{val:model.rule.heads_left_out} of {val:model.rule.heads_total} heads put more than"
+        " {val:model.rule.max_weight_on_first|%} of their weight on the first token.",
+        plotly=True,
+    ),
+    Figure(
+        "decode-row",
+        "learn/decode",
+        "cells",
+        "A decode step for any layer, head and step: q against K, weights, V, output.",
+        "The last step computes one new row and reads {val:cat.tokens_total}; its weights add up to one.",
+        options={"mode": "decode"},
+    ),
+    Figure(
+        "decode-grid",
+        "learn/decode",
+        "grid",
+        "The cache over time: one new column a step.",
+        "After the last step {val:cat.tokens_total} columns are filled; the marked one is new.",
+    ),
+    Figure(
+        "decode-next",
+        "learn/decode",
+        "top",
+        "The five most probable next tokens at each step.",
+        "The largest is taken each time; together they are the reply “{val:cat.reply_text|text}”.",
+    ),
+)
