@@ -1,0 +1,44 @@
+"""`python -m gen run|draw|fetch …`. Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch."""
+
+import sys
+
+from gen.errors import UserError
+
+USAGE = """usage: python -m gen COMMAND …
+
+  fetch  bring a model's weights here, once
+  run    recompute the numbers from the weights; compare them with the published ones, or write them
+  draw   draw the figures from the published numbers
+
+`python -m gen COMMAND --help` says more."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; the exit code. A mistake of the user's ends in one sentence."""
+    command, *rest = arguments or [""]
+    try:
+        if command == "run":
+            from gen.run import main as run
+
+            return run(rest)
+        if command == "draw":
+            from gen.draw import main as draw
+
+            return draw(rest)
+        if command == "fetch":
+            from gen.fetch import main as fetch
+
+            return fetch(rest)
+    except UserError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        print("stopped; run the same command again to go on.", file=sys.stderr)
+        return 130
+    wants_help = command in ("-h", "--help", "help")
+    print(USAGE, file=sys.stdout if wants_help else sys.stderr)
+    return 0 if wants_help else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
