@@ -1,0 +1,57 @@
+"""Every page, in both schemes and three widths, does nothing wrong and fits."""
+
+import pytest
+
+from tests.site.conftest import Visitor
+from tests.site.pages import named, pages
+
+pytestmark = pytest.mark.browser
+
+# Elements that stick out at the right, unless something around them scrolls or clips.
+STICKING_OUT = """() => {
+  const wide = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const box = element.getBoundingClientRect();
+    if (box.width === 0 || box.right <= innerWidth + 1) continue;
+    let around = element, held = false;
+    while ((around = around.parentElement) && around !== document.body)
+      if (getComputedStyle(around).overflowX !== "visible") held = true;
+    if (!held) wide.push(element.tagName + "." + element.className);
+  }
+  return wide.slice(0, 5);
+}"""
+
+# Figures whose element is not as wide as what holds it.
+NOT_AT_WIDTH = """() => [...document.querySelectorAll("figure.kv-figure")].flatMap(figure => {
+  const style = getComputedStyle(figure.parentElement);
+  const room = figure.parentElement.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const widths = [figure, figure.firstElementChild].map(element => element.getBoundingClientRect().width);
+  const hidden = widths[0] === 0 && figure.closest("details:not([open])");
+  return hidden || widths.every(width => Math.abs(width - room) <= 1) ? [] : [`${figure.id}: ${widths} in ${room}`];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_page_is_sound(visit: Visitor, page: str, scheme: str, width: int) -> None:
+    seen = visit(page, width=width, scheme=scheme)
+    seen.scroll_through()
+    assert seen.problems == []
+    assert seen.js("() => document.documentElement.scrollWidth - innerWidth") <= 0, seen.js(STICKING_OUT)
+    assert seen.js(NOT_AT_WIDTH) == []
+    shown = seen.js("() => document.body.dataset.mdColorScheme")
+    assert (shown == "slate") == (scheme == "dark"), f"the page shows {shown} to a reader who prefers {scheme}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_search_and_palette_stay_on_the_site(visit: Visitor, page: str) -> None:
+    seen = visit(page)
+    seen.page.keyboard.press("/")
+    seen.page.keyboard.type("cache")
+    seen.settle(200)
+    seen.page.keyboard.press("Escape")
+    for _ in range(2):
+        seen.js("() => document.querySelector('[data-md-component=palette] label:not([hidden])')?.click()")
+        seen.settle()
+    assert seen.problems == []
