@@ -22,8 +22,7 @@ class Figure:
     title: str  # what is drawn
     alt: str  # the finding, with a number from the record
     state: Mapping[str, Any] = field(default_factory=dict)  # differs from the picture's own default
-    options: Mapping[str, Any] = field(default_factory=dict)
-    plotly: bool = False  # drawn again by Plotly once the reader moves
+    options: Mapping[str, Any] = field(default_factory=dict)  # to the picture; `plotly` names its live form
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -34,6 +33,7 @@ FIGURES: tuple[Figure, ...] = (
         "The whole cache after the reply: layers down, tokens across, K and V in each cell.",
         "{val:cat.tokens_total} tokens × {val:model.layers} layers, every cell filled:"
         " {val:one-token.cache_bytes_after.float32|bytes} in float32.",
+        options={"prompts": ["cat"], "compact": True},
     ),
     Figure(
         "tour-rows",
@@ -42,7 +42,7 @@ FIGURES: tuple[Figure, ...] = (
         "K,V rows computed in each pass, without a cache and with one.",
         "The whole reply takes {val:one-token.total.without.kv_rows} rows in every layer without a cache"
         " and {val:one-token.total.with.kv_rows} with one.",
-        options={"compact": True},
+        options={"parts": ["lanes", "counts", "memory", "blocks"]},
     ),
     Figure(
         "tour-prefill",
@@ -96,11 +96,12 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "next-token",
         "learn/before-you-start",
-        "top",
+        "bars",
         "The five most probable next tokens.",
         "After the prompt the model gives “{val:cat.steps.0.top.0.text|text}” a probability of"
         " {val:cat.steps.0.top.0.probability|%}, more than any other token.",
         state={"step": 0},
+        options={"series": "top"},
     ),
     Figure(
         "lanes",
@@ -118,7 +119,7 @@ FIGURES: tuple[Figure, ...] = (
         "How far the key of “{val:old-keys.token_text|text}” moves when it is computed again in later passes.",
         "With the causal mask by at most {val:old-keys.causal_change_bound|sci}; without it by up to"
         " {val:old-keys.unmasked_max|.2f}.",
-        plotly=True,
+        options={"plotly": "old_keys"},
     ),
     Figure(
         "prefill-cells",
@@ -150,7 +151,7 @@ FIGURES: tuple[Figure, ...] = (
         "Attention weights of all query heads of a layer.",
         "{val:model.rule.heads_left_out} of {val:model.rule.heads_total} heads put more than"
         " {val:model.rule.max_weight_on_first|%} of their weight on the first token.",
-        plotly=True,
+        options={"plotly": "all_heads"},
     ),
     Figure(
         "decode-row",
@@ -170,8 +171,9 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "decode-next",
         "learn/decode",
-        "top",
+        "bars",
         "The five most probable next tokens at each step.",
         "The largest is taken each time; together they are the reply “{val:cat.reply_text|text}”.",
+        options={"series": "top"},
     ),
 )
