@@ -1,0 +1,69 @@
+"""kvref: a small reference for caches of keys and values, written to be read.
+
+Names are loaded when they are first used, so that ``kvref.config``, ``kvref.layout`` and ``kvref.plan`` stay free of torch.
+The function ``generate`` is in the module of that name: ``from kvref.generate import generate``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvref.cache.concat import ConcatCache
+    from kvref.cache.contiguous import ContiguousCache
+    from kvref.cache.nothing import NoCache
+    from kvref.cache.view import DenseView, KVCache, View
+    from kvref.config import ModelConfig
+    from kvref.errors import CheckpointError, OutOfCapacity
+    from kvref.generate import decode_step, generate_uncached, prefill
+    from kvref.model.checkpoint import load_checkpoint
+    from kvref.model.transformer import Transformer
+    from kvref.ops.tap import Recorder, Tap
+    from kvref.sampling import Sampler, greedy
+
+_HOME = {
+    "CheckpointError": "kvref.errors",
+    "ConcatCache": "kvref.cache.concat",
+    "ContiguousCache": "kvref.cache.contiguous",
+    "DenseView": "kvref.cache.view",
+    "KVCache": "kvref.cache.view",
+    "ModelConfig": "kvref.config",
+    "NoCache": "kvref.cache.nothing",
+    "OutOfCapacity": "kvref.errors",
+    "Recorder": "kvref.ops.tap",
+    "Sampler": "kvref.sampling",
+    "Tap": "kvref.ops.tap",
+    "Transformer": "kvref.model.transformer",
+    "View": "kvref.cache.view",
+    "decode_step": "kvref.generate",
+    "generate_uncached": "kvref.generate",
+    "greedy": "kvref.sampling",
+    "load_checkpoint": "kvref.model.checkpoint",
+    "prefill": "kvref.generate",
+}
+
+__all__ = [
+    "CheckpointError",
+    "ConcatCache",
+    "ContiguousCache",
+    "DenseView",
+    "KVCache",
+    "ModelConfig",
+    "NoCache",
+    "OutOfCapacity",
+    "Recorder",
+    "Sampler",
+    "Tap",
+    "Transformer",
+    "View",
+    "decode_step",
+    "generate_uncached",
+    "greedy",
+    "load_checkpoint",
+    "prefill",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'kvref' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

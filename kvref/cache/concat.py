@@ -1,0 +1,45 @@
+"""The cache as it is first written: every step concatenates the old rows and the new ones.
+
+Kept because its cost is a lesson: a step copies all earlier rows, so ``copied_bytes`` grows with the square of the length.
+Knows nothing about models.
+"""
+
+import torch
+
+from kvref.cache.view import DenseView, check_length, check_rows
+from kvref.config import ModelConfig
+from kvref.shapes import NewKeys, NewValues
+
+
+class ConcatCache:
+    """No capacity: each layer's keys and values are replaced by a longer tensor at every append."""
+
+    def __init__(
+        self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    ) -> None:
+        empty = torch.empty(0, config.kv_heads, config.head_dim, dtype=dtype, device=device)
+        self.config = config
+        self.k, self.v = [empty] * config.layers, [empty] * config.layers
+        self.length = 0
+        self.copied_bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        return sum(rows.nbytes for rows in (*self.k, *self.v))
+
+    def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
+        check_rows(self.config, layer, k, v)
+        # Rows past the length are those of a pass that failed: they are left behind here.
+        old_k, old_v = self.k[layer][: self.length], self.v[layer][: self.length]
+        self.k[layer], self.v[layer] = torch.cat((old_k, k.to(old_k))), torch.cat((old_v, v.to(old_v)))
+        self.copied_bytes += old_k.nbytes + old_v.nbytes
+        return DenseView(self.k[layer], self.v[layer], self.config.softmax_scale, layer)
+
+    def commit(self, tokens: int) -> None:
+        self.length += tokens
+
+    def truncate(self, length: int) -> None:
+        """Copies what is kept, so that the memory of the rest is given back."""
+        check_length(length, self.length)
+        self.k, self.v = ([rows[:length].clone() for rows in side] for side in (self.k, self.v))
+        self.length = length

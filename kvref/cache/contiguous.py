@@ -1,0 +1,60 @@
+"""The plain cache: one block of memory for keys and one for values, allocated once and filled from the front.
+
+It is the oracle that every other cache is compared with. Knows nothing about models, blocks or other requests.
+"""
+
+from typing import ClassVar
+
+import torch
+
+from kvref.cache.view import DenseView, check_length, check_rows
+from kvref.config import ModelConfig
+from kvref.errors import OutOfCapacity
+from kvref.shapes import NewKeys, NewValues
+
+
+class ContiguousCache:
+    """Room for ``capacity_tokens`` tokens; ``k`` and ``v`` are [layers, capacity, kv_heads, head_dim]."""
+
+    view_class: ClassVar[type[DenseView]] = DenseView
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        capacity_tokens: int,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if capacity_tokens < 1:
+            raise ValueError(f"capacity_tokens: expected at least 1, got {capacity_tokens}.")
+        shape = (config.layers, capacity_tokens, config.kv_heads, config.head_dim)
+        self.config, self.capacity = config, capacity_tokens
+        self.k = torch.empty(shape, dtype=dtype, device=device)
+        self.v = torch.empty(shape, dtype=dtype, device=device)
+        self.length = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.k.nbytes + self.v.nbytes
+
+    def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
+        end = self.room_for(layer, k, v)
+        self.k[layer, self.length : end], self.v[layer, self.length : end] = k, v
+        return self.view_class(self.k[layer, :end], self.v[layer, :end], self.config.softmax_scale, layer)
+
+    def room_for(self, layer: int, k: NewKeys, v: NewValues) -> int:
+        """The row after the last of these, if they fit. Raises ``OutOfCapacity`` before anything is written."""
+        check_rows(self.config, layer, k, v)
+        end = self.length + len(k)
+        if end > self.capacity:
+            raise OutOfCapacity(f"The cache holds {self.capacity} tokens; {end} do not fit.")
+        return end
+
+    def commit(self, tokens: int) -> None:
+        self.length += tokens
+
+    def truncate(self, length: int) -> None:
+        """Constant time: rows past ``length`` stay in memory and are written over."""
+        check_length(length, self.length)
+        self.length = length

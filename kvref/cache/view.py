@@ -1,0 +1,89 @@
+"""What every cache is to the model, and the view through which its keys and values are read.
+
+A pass appends to each layer and reads through the view it gets back; ``commit`` at the end makes the new tokens part of the
+cache. Until then ``length`` has not moved, so a pass that fails halfway leaves the cache as it was.
+Knows nothing about models.
+"""
+
+from typing import ClassVar, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from kvref.config import ModelConfig
+from kvref.ops.attention import attend
+from kvref.ops.tap import Tap
+from kvref.shapes import Keys, NewKeys, NewValues, Positions, Queries, Values
+
+
+@runtime_checkable
+class View(Protocol):
+    """The keys and values that one layer may read in this pass."""
+
+    @property
+    def positions(self) -> Tensor:
+        """The position of each key, [kv_len]."""
+        ...
+
+    def attend(self, q: Queries, positions: Positions, tap: Tap | None = None) -> Queries:
+        """Attention of queries at these positions over the keys of this view."""
+        ...
+
+
+@runtime_checkable
+class KVCache(Protocol):
+    """Keys and values of the tokens so far, for every layer."""
+
+    @property
+    def length(self) -> int:
+        """Tokens whose keys and values are kept; the next token's position."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors really held, used or not."""
+        ...
+
+    def append(self, layer: int, k: NewKeys, v: NewValues) -> View:
+        """Take this pass's keys (rotated) and values for one layer; see them and all earlier ones."""
+        ...
+
+    def commit(self, tokens: int) -> None:
+        """Every layer has appended ``tokens`` rows: count them in."""
+        ...
+
+    def truncate(self, length: int) -> None:
+        """Forget all tokens but the first ``length``."""
+        ...
+
+
+class DenseView:
+    """Rows 0, 1, 2, … of one layer in order, the last of them those of this pass."""
+
+    causal: ClassVar[bool] = True
+
+    def __init__(self, keys: Keys, values: Values, scale: float, layer: int) -> None:
+        self.keys, self.values, self.scale, self.layer = keys, values, scale, layer
+
+    @property
+    def positions(self) -> Tensor:
+        return torch.arange(len(self.keys), device=self.keys.device)
+
+    def attend(self, q: Queries, positions: Positions, tap: Tap | None = None) -> Queries:
+        """The rows are in order and end with this pass, so how many queries there are says where they stand."""
+        return attend(q, self.keys, self.values, self.scale, causal=self.causal, tap=tap, layer=self.layer)
+
+
+def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor) -> None:
+    """Refuse rows that do not belong to this model's cache."""
+    if not 0 <= layer < config.layers:
+        raise ValueError(f"layer: expected 0 to {config.layers - 1}, got {layer}.")
+    expected = (len(k), config.kv_heads, config.head_dim)
+    if k.shape != expected or v.shape != expected:
+        raise ValueError(f"k, v: expected two tensors {expected}, got {tuple(k.shape)} and {tuple(v.shape)}.")
+
+
+def check_length(length: int, kept: int) -> None:
+    """Refuse to truncate to more than there is."""
+    if not 0 <= length <= kept:
+        raise ValueError(f"length: expected 0 to {kept} (the tokens kept), got {length}.")

@@ -1,0 +1,194 @@
+"""The one reader of ``config.json``: a checkpoint's sizes under the names this project uses.
+
+Two families are known, GPT-2 and Llama, in the layout of Hugging Face. What would change the numbers and is not
+implemented is refused, never ignored. Knows nothing about weights or tensors; importing it loads no torch.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kvref.errors import CheckpointError
+
+DEFAULT_ROPE_THETA = 10_000.0
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """Llama 3's stretching of slow rotations (Llama 3.1 model card; ``rope_type: llama3``)."""
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_max_positions: int
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes of one model. ``rope_theta`` is None where positions are learned (GPT-2)."""
+
+    architecture: str
+    vocab_size: int
+    hidden_size: int
+    layers: int
+    query_heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    max_positions: int
+    norm_eps: float
+    rope_theta: float | None = None
+    rope_scaling: RopeScaling | None = None
+    tied_head: bool = True
+    bos_token_id: int | None = None
+    eos_token_ids: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in _SIZES:
+            size = getattr(self, name)
+            if not isinstance(size, int) or size < 1:
+                raise CheckpointError(f"config: {name} must be a whole number of at least 1, got {size!r}.")
+        if self.query_heads % self.kv_heads:
+            raise CheckpointError(
+                f"config: {self.query_heads} query heads cannot share {self.kv_heads} key-value heads evenly."
+            )
+        if self.rope_theta is not None and self.head_dim % 2:
+            raise CheckpointError(f"config: rotary positions need an even head_dim, got {self.head_dim}.")
+
+    @property
+    def group_size(self) -> int:
+        """Query heads that read one KV head."""
+        return self.query_heads // self.kv_heads
+
+    @property
+    def softmax_scale(self) -> float:
+        """What scores are multiplied by, 1/√head_dim."""
+        return self.head_dim**-0.5
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "ModelConfig":
+        """Read the content of a ``config.json``. Raises ``CheckpointError`` for what is unknown or missing."""
+        family = raw.get("model_type")
+        if not isinstance(family, str) or family not in _FAMILIES:
+            raise CheckpointError(f"config: unknown architecture {family!r}; known: {', '.join(sorted(_FAMILIES))}.")
+        try:
+            return cls(architecture=family, **_FAMILIES[family](raw), **_special_tokens(raw))
+        except KeyError as missing:
+            raise CheckpointError(f"config: the {family} entry {missing} is missing.") from missing
+        except (TypeError, ValueError, AttributeError) as wrong:
+            if isinstance(wrong, CheckpointError):
+                raise
+            raise CheckpointError(f"config: an entry has the wrong type ({wrong}).") from wrong
+
+    @classmethod
+    def from_folder(cls, folder: str | Path) -> "ModelConfig":
+        """Read ``config.json`` in a folder."""
+        path = Path(folder) / "config.json"
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as missing:
+            raise CheckpointError(f"{path} does not exist.") from missing
+        except (OSError, ValueError) as wrong:
+            raise CheckpointError(f"{path} cannot be read as JSON ({wrong}).") from wrong
+        if not isinstance(raw, dict):
+            raise CheckpointError(f"{path} must hold an object, got {type(raw).__name__}.")
+        return cls.from_dict(raw)
+
+
+_SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "layers",
+    "query_heads",
+    "kv_heads",
+    "head_dim",
+    "intermediate_size",
+    "max_positions",
+)
+
+
+def _gpt2(raw: Mapping[str, Any]) -> dict[str, Any]:
+    _require(raw, "activation_function", "gelu_new", allowed=("gelu_new", "gelu_pytorch_tanh"))
+    _require(raw, "scale_attn_weights", True, allowed=(True,))
+    _require(raw, "scale_attn_by_inverse_layer_idx", False, allowed=(False,))
+    heads, hidden = raw["n_head"], raw["n_embd"]
+    return {
+        "vocab_size": raw["vocab_size"],
+        "hidden_size": hidden,
+        "layers": raw["n_layer"],
+        "query_heads": heads,
+        "kv_heads": heads,
+        "head_dim": _divided(hidden, heads),
+        "intermediate_size": _first(raw.get("n_inner"), 4 * hidden),
+        "max_positions": _first(raw.get("n_positions"), raw.get("n_ctx")),
+        "norm_eps": float(raw.get("layer_norm_epsilon", 1e-5)),
+        "tied_head": bool(raw.get("tie_word_embeddings", True)),
+    }
+
+
+def _llama(raw: Mapping[str, Any]) -> dict[str, Any]:
+    _require(raw, "hidden_act", "silu", allowed=("silu",))
+    _require(raw, "attention_bias", False, allowed=(False,))
+    _require(raw, "mlp_bias", False, allowed=(False,))
+    heads, hidden = raw["num_attention_heads"], raw["hidden_size"]
+    head_dim = raw.get("head_dim")
+    theta, scaling = _rope(raw)
+    return {
+        "vocab_size": raw["vocab_size"],
+        "hidden_size": hidden,
+        "layers": raw["num_hidden_layers"],
+        "query_heads": heads,
+        "kv_heads": _first(raw.get("num_key_value_heads"), heads),
+        "head_dim": _divided(hidden, heads) if head_dim is None else head_dim,
+        "intermediate_size": raw["intermediate_size"],
+        "max_positions": raw["max_position_embeddings"],
+        "norm_eps": float(raw.get("rms_norm_eps", 1e-6)),
+        "rope_theta": theta,
+        "rope_scaling": scaling,
+        "tied_head": bool(raw.get("tie_word_embeddings", False)),
+    }
+
+
+_FAMILIES = {"gpt2": _gpt2, "llama": _llama}
+
+
+def _rope(raw: Mapping[str, Any]) -> tuple[float, RopeScaling | None]:
+    """θ and scaling, wherever this file keeps them: at top level, or inside ``rope_parameters`` (newer writers)."""
+    nested = {**(raw.get("rope_scaling") or {}), **(raw.get("rope_parameters") or {})}
+    theta = float(_first(nested.get("rope_theta"), raw.get("rope_theta"), DEFAULT_ROPE_THETA))
+    _require(nested, "partial_rotary_factor", 1.0, allowed=(1.0, None))
+    kind = _first(nested.get("rope_type"), nested.get("type"), "default")
+    if kind == "default":
+        return theta, None
+    if kind != "llama3":
+        raise CheckpointError(f"config: rotary scaling {kind!r} is not implemented; known: default, llama3.")
+    return theta, RopeScaling(
+        factor=float(nested["factor"]),
+        low_freq_factor=float(nested["low_freq_factor"]),
+        high_freq_factor=float(nested["high_freq_factor"]),
+        original_max_positions=int(nested["original_max_position_embeddings"]),
+    )
+
+
+def _special_tokens(raw: Mapping[str, Any]) -> dict[str, Any]:
+    eos = raw.get("eos_token_id")
+    eos_ids = () if eos is None else tuple(eos) if isinstance(eos, list) else (eos,)
+    return {"bos_token_id": raw.get("bos_token_id"), "eos_token_ids": eos_ids}
+
+
+def _require(raw: Mapping[str, Any], key: str, default: Any, *, allowed: tuple[Any, ...]) -> None:
+    value = raw.get(key, default)
+    if value not in allowed:
+        raise CheckpointError(f"config: {key} = {value!r} is not implemented; known: {allowed[0]!r}.")
+
+
+def _divided(hidden: int, heads: int) -> int:
+    if hidden % heads:
+        raise CheckpointError(f"config: hidden size {hidden} does not divide into {heads} heads, and no head_dim is given.")
+    return hidden // heads
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)

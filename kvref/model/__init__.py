@@ -1,0 +1,1 @@
+"""From the weights of a checkpoint to logits."""

@@ -1,0 +1,139 @@
+"""GPT-2 and Llama, each described by the parts it is made of.
+
+A family says how tokens and positions become hidden states, what a layer consists of, and how hidden states become logits.
+Tensors that are used together are stored together: one matrix for q, k and v, one for gate and up, one for embedding and
+tied head. Knows nothing about files; names are those of ``kvref.layout``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kvref.config import ModelConfig
+from kvref.layout import EMBEDDING, HEAD
+from kvref.model.layers import Attention, GeluMLP, Layer, LayerNorm, Linear, RMSNorm, Rope, SwiGLU
+from kvref.ops.rope import tables
+from kvref.shapes import Hidden, Positions, RopeTable, TokenIds
+
+Weights = Mapping[str, Tensor]
+
+
+@runtime_checkable
+class Positional(Protocol):
+    """How a family tells positions apart: something added to hidden states, or a rotation of q and k."""
+
+    def embed(self, x: Hidden, positions: Positions) -> Hidden: ...
+
+    def rope(self, positions: Positions) -> Rope: ...
+
+
+@dataclass(frozen=True)
+class LearnedPositions:
+    """GPT-2: one learned vector a position is added to the token's."""
+
+    table: Float[Tensor, "positions hidden"]
+
+    def embed(self, x: Hidden, positions: Positions) -> Hidden:
+        return x + self.table[positions]
+
+    def rope(self, positions: Positions) -> Rope:
+        return None
+
+
+@dataclass(frozen=True)
+class RotaryPositions:
+    """Llama: nothing is added; q and k are rotated in every layer, so the cache holds rotated keys."""
+
+    cos: RopeTable
+    sin: RopeTable
+
+    def embed(self, x: Hidden, positions: Positions) -> Hidden:
+        return x
+
+    def rope(self, positions: Positions) -> Rope:
+        return self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything a forward pass walks through, in order."""
+
+    embedding: Float[Tensor, "hidden vocab"]
+    positional: Positional
+    layers: tuple[Layer, ...]
+    norm: LayerNorm | RMSNorm
+    head: Linear
+
+    def embed(self, token_ids: TokenIds, positions: Positions) -> Hidden:
+        """The column of each token: the table lies as [hidden, vocab], the way round that makes the head fast."""
+        return self.positional.embed(self.embedding[:, token_ids].T.contiguous(), positions)
+
+
+def gpt2(config: ModelConfig, weights: Weights) -> Parts:
+    """Learned positions, LayerNorm, biases everywhere, GELU (Radford et al. 2019)."""
+
+    def linear(name: str) -> Linear:
+        return Linear(weights[f"{name}.weight"].contiguous(), weights[f"{name}.bias"])
+
+    def norm(name: str) -> LayerNorm:
+        return LayerNorm(weights[f"{name}.weight"], weights[f"{name}.bias"], config.norm_eps)
+
+    def layer(number: int) -> Layer:
+        name = f"h.{number}"
+        qkv, output = linear(f"{name}.attn.c_attn"), linear(f"{name}.attn.c_proj")
+        return Layer(
+            attention_norm=norm(f"{name}.ln_1"),
+            attention=Attention(number, qkv, output, config.query_heads, config.kv_heads),
+            mlp_norm=norm(f"{name}.ln_2"),
+            mlp=GeluMLP(up=linear(f"{name}.mlp.c_fc"), down=linear(f"{name}.mlp.c_proj")),
+        )
+
+    positional = LearnedPositions(weights["wpe.weight"])
+    return _parts(config, weights, positional, layer, norm("ln_f"))
+
+
+def llama(config: ModelConfig, weights: Weights) -> Parts:
+    """Rotary positions, RMSNorm, grouped-query attention, SwiGLU, no biases (arXiv 2302.13971, 2407.21783)."""
+
+    def linear(*names: str) -> Linear:
+        return Linear(torch.cat([weights[f"{name}.weight"] for name in names]).T.contiguous())
+
+    def norm(name: str) -> RMSNorm:
+        return RMSNorm(weights[f"{name}.weight"], config.norm_eps)
+
+    def layer(number: int) -> Layer:
+        attn, mlp = f"layers.{number}.self_attn", f"layers.{number}.mlp"
+        qkv, output = linear(f"{attn}.q_proj", f"{attn}.k_proj", f"{attn}.v_proj"), linear(f"{attn}.o_proj")
+        return Layer(
+            attention_norm=norm(f"layers.{number}.input_layernorm"),
+            attention=Attention(number, qkv, output, config.query_heads, config.kv_heads),
+            mlp_norm=norm(f"layers.{number}.post_attention_layernorm"),
+            mlp=SwiGLU(gate_up=linear(f"{mlp}.gate_proj", f"{mlp}.up_proj"), down=linear(f"{mlp}.down_proj")),
+        )
+
+    assert config.rope_theta is not None
+    like = weights["norm.weight"]
+    cos, sin = tables(
+        config.max_positions, config.head_dim, config.rope_theta, config.rope_scaling, dtype=like.dtype
+    )
+    positional = RotaryPositions(cos.to(like.device), sin.to(like.device))
+    return _parts(config, weights, positional, layer, norm("norm"))
+
+
+FAMILIES = {"gpt2": gpt2, "llama": llama}
+
+
+def _parts(
+    config: ModelConfig,
+    weights: Weights,
+    positional: Positional,
+    layer: Callable[[int], Layer],
+    norm: LayerNorm | RMSNorm,
+) -> Parts:
+    embedding = weights[EMBEDDING[config.architecture]].T.contiguous()
+    head = Linear(embedding if config.tied_head else weights[HEAD].T.contiguous())
+    return Parts(embedding, positional, tuple(layer(number) for number in range(config.layers)), norm, head)

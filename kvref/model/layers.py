@@ -1,0 +1,132 @@
+"""The parts of a transformer layer, as small objects that are called with rows of hidden states.
+
+A family is a choice of parts, not a flag: ``kvref.model.families`` puts them together. Tokens are the first axis throughout.
+Knows nothing about checkpoints, families or kinds of cache.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from kvref.cache.view import KVCache
+from kvref.ops.rope import rotate
+from kvref.ops.tap import Tap, observe
+from kvref.shapes import Hidden, NewKeys, NewValues, Positions, Queries, RopeRow
+
+Rope = tuple[RopeRow, RopeRow] | None
+Rows = Float[Tensor, "q_len width"]
+
+
+class Linear:
+    """``x @ weight + bias`` with the weight kept as [in, out], the faster way round for few rows."""
+
+    def __init__(self, weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, " outputs"] | None = None) -> None:
+        self.weight, self.bias = weight, bias
+        self.halves = _halves(weight)
+
+    def __call__(self, x: Float[Tensor, "q_len inputs"]) -> Float[Tensor, "q_len outputs"]:
+        if len(x) == 1 and self.halves is not None:
+            product = torch.bmm(x.reshape(2, 1, -1), self.halves).sum(0)
+        else:
+            product = x @ self.weight
+        return product if self.bias is None else product.add_(self.bias)
+
+
+def _halves(weight: Tensor) -> Tensor | None:
+    """The same memory as two matrices whose products add up to the whole.
+
+    On a CPU the product of one row keeps a single core busy; two products of half the length keep two, in about half
+    the time (measured: `tests/speed/decode.py`).
+    """
+    inputs, outputs = weight.shape
+    return weight.view(2, inputs // 2, outputs) if weight.device.type == "cpu" and inputs % 2 == 0 else None
+
+
+@dataclass(frozen=True)
+class LayerNorm:
+    """Mean 0, variance 1, then scale and shift (arXiv 1607.06450)."""
+
+    weight: Float[Tensor, " hidden"]
+    bias: Float[Tensor, " hidden"]
+    eps: float
+
+    def __call__(self, x: Hidden) -> Hidden:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+@dataclass(frozen=True)
+class RMSNorm:
+    """Root mean square 1, then scale (arXiv 1910.07467)."""
+
+    weight: Float[Tensor, " hidden"]
+    eps: float
+
+    def __call__(self, x: Hidden) -> Hidden:
+        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+
+
+@dataclass(frozen=True)
+class GeluMLP:
+    """Two matrices with the tanh form of GELU between them (GPT-2)."""
+
+    up: Linear
+    down: Linear
+
+    def __call__(self, x: Hidden) -> Hidden:
+        return self.down(F.gelu(self.up(x), approximate="tanh"))
+
+
+@dataclass(frozen=True)
+class SwiGLU:
+    """The gate decides how much of each number passes (arXiv 2002.05202); both come from one product."""
+
+    gate_up: Linear
+    down: Linear
+
+    def __call__(self, x: Hidden) -> Hidden:
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        return self.down(F.silu(gate) * up)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Project, remember, look back. The only place where a layer meets the cache."""
+
+    layer: int
+    qkv: Linear
+    output: Linear
+    query_heads: int
+    kv_heads: int
+
+    def __call__(self, x: Hidden, positions: Positions, rope: Rope, cache: KVCache, tap: Tap | None) -> Hidden:
+        q, k, v = self.project(x, rope)
+        observe(tap, self.layer, q=q, k=k, v=v)
+        view = cache.append(self.layer, k, v)
+        return self.output(view.attend(q, positions, tap).flatten(1))
+
+    def project(self, x: Hidden, rope: Rope) -> tuple[Queries, NewKeys, NewValues]:
+        """q, k and v of each token from one product; q and k are turned by position where the model rotates."""
+        heads = self.qkv(x).unflatten(-1, (self.query_heads + 2 * self.kv_heads, -1))
+        qk, v = heads.split((self.query_heads + self.kv_heads, self.kv_heads), dim=1)
+        if rope is not None:
+            qk = rotate(qk, *rope)
+        q, k = qk.split((self.query_heads, self.kv_heads), dim=1)
+        return q, k, v
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Attention, then the MLP, each added to what came in (pre-norm)."""
+
+    attention_norm: Callable[[Hidden], Hidden]
+    attention: Attention
+    mlp_norm: Callable[[Hidden], Hidden]
+    mlp: Callable[[Hidden], Hidden]
+
+    def __call__(self, x: Hidden, positions: Positions, rope: Rope, cache: KVCache, tap: Tap | None) -> Hidden:
+        x = x + self.attention(self.attention_norm(x), positions, rope, cache, tap)
+        return x + self.mlp(self.mlp_norm(x))

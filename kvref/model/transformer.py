@@ -1,0 +1,63 @@
+"""The forward pass: token ids and a cache in, logits out.
+
+There is one model for every kind of cache and no branch on the kind: a layer appends its keys and values, and attends through
+the view it gets back. Knows nothing about text, files or sampling.
+"""
+
+import torch
+
+from kvref.cache.view import KVCache
+from kvref.config import ModelConfig
+from kvref.model.families import FAMILIES, Weights
+from kvref.ops.tap import Tap, observe
+from kvref.shapes import Logits, TokenIds
+
+
+class Transformer:
+    """A decoder with its weights, laid out once for fast products. It has no state of its own between passes."""
+
+    def __init__(self, config: ModelConfig, weights: Weights) -> None:
+        """``weights``: exactly the tensors of ``kvref.layout.weight_shapes(config)``, all of one dtype."""
+        self.config = config
+        self.parts = FAMILIES[config.architecture](config, weights)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.parts.embedding.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.parts.embedding.device
+
+    @torch.inference_mode()
+    def __call__(
+        self, token_ids: TokenIds, cache: KVCache, *, tap: Tap | None = None, last_only: bool = False
+    ) -> Logits:
+        """Run the tokens that follow those in ``cache`` and keep their keys and values there.
+
+        Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no tokens, ids
+        outside the vocabulary or positions the model does not have; the cache is then as it was.
+        """
+        self.check(token_ids, cache.length)
+        positions = torch.arange(cache.length, cache.length + len(token_ids), device=self.device)
+        x, rope = self.parts.embed(token_ids, positions), self.parts.positional.rope(positions)
+        for layer in self.parts.layers:
+            x = layer(x, positions, rope, cache, tap)
+        logits = self.parts.head(self.parts.norm(x[-1:] if last_only else x))
+        observe(tap, None, logits=logits)
+        cache.commit(len(token_ids))
+        return logits
+
+    def check(self, token_ids: TokenIds, start: int) -> None:
+        """Refuse what this model cannot read."""
+        if token_ids.ndim != 1 or len(token_ids) == 0:
+            raise ValueError(f"token_ids: expected one row of at least one id, got shape {tuple(token_ids.shape)}.")
+        lowest, highest = (int(edge) for edge in token_ids.aminmax())
+        if lowest < 0 or highest >= self.config.vocab_size:
+            wrong = lowest if lowest < 0 else highest
+            raise ValueError(f"token_ids: expected ids from 0 to {self.config.vocab_size - 1}, got {wrong}.")
+        if start + len(token_ids) > self.config.max_positions:
+            raise ValueError(
+                f"token_ids: the model has {self.config.max_positions} positions, "
+                f"{start + len(token_ids)} tokens do not fit."
+            )

@@ -1,0 +1,1 @@
+"""Functions on tensors, without state: positions, attention, and how to watch them."""
