@@ -1,0 +1,105 @@
+"""`python -m gen draw`: from the published numbers to figures. Needs no torch, no weights and no network.
+
+The pictures are drawn by the same JavaScript that draws them again in the reader's browser, here run once under Node.
+Everything goes to `build/<site>/figures/`; a stamp, written last, says from which data and code it was drawn, so a
+build that was killed is noticed and drawn again.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from gen import artefacts, figures, io, paths
+from gen.errors import CheckFailed, UserError
+from gen.paths import ROOT, Site, shown
+from gen.tables import Records
+
+# What a drawing depends on besides the data.
+SOURCES = ("gen/artefacts.py", "gen/tables.py", "gen/figures/*.py", "gen/figures/*.mjs", "docs/assets/js/**/*.js")
+FORMS = {"html": "html", "svg": "svg", "csv": "csv", "plotly": "plotly.json"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m gen draw", description="Draw the figures.")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="figures to draw (default: all)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--show", action="store_true", help="print each figure's numbers as CSV; write nothing")
+    what.add_argument("--check", action="store_true", help="fail if a drawing is not the one in build/; write nothing")
+    what.add_argument("--write", action="store_true", help="draw into build/ (the default)")
+    parser.add_argument("--model", default=paths.DEFAULT_MODEL, help="the model that was given to `run`")
+    parser.add_argument("--prompt", help="the prompt that was given to `run`")
+    parser.add_argument("--name", help="the folder below build/ that was given to `run`")
+    options = parser.parse_args(arguments)
+    local = options.name or options.prompt is not None or options.model != paths.DEFAULT_MODEL
+    site = paths.local_site(options.model, options.prompt, options.name) if local else paths.PUBLISHED
+    return draw(site, options.ids, show=options.show, check=options.check)
+
+
+def draw(site: Site, ids: Sequence[str] = (), *, show: bool = False, check: bool = False) -> int:
+    """Draw figures of a site; the exit code. Raises UserError for data that disagrees, or an unknown figure."""
+    chosen = _chosen(ids)
+    records = Records(site)
+    drawn = _render(records, chosen)
+    if show:
+        for figure in chosen:
+            print(f"# {figure.id}: {records.plain(figure.title)}\n{drawn[figure.id]['csv']}")
+        return 0
+    files = {f"{name}.{ending}": data for name, one in drawn.items() for ending, data in _files(one)}
+    if check:
+        _compare(site, files)
+        print(f"{len(chosen)} figures are as drawn.")
+        return 0
+    changed = sum(io.write(site.figures / name, data) for name, data in files.items())
+    if len(chosen) == len(artefacts.FIGURES):
+        io.write(site.figures / "stamp.json", io.canonical({"stamp": stamp(records)}))
+    print(f"{len(chosen)} figures drawn into {shown(site.figures)}, {changed} files changed.")
+    return 0
+
+
+def _chosen(ids: Sequence[str]) -> list[artefacts.Figure]:
+    known = {figure.id: figure for figure in artefacts.FIGURES}
+    for name in ids:
+        if name not in known:
+            close = ", ".join(get_close_matches(name, known, n=3, cutoff=0.0))
+            raise UserError(f"there is no figure {name!r}; nearest: {close}.")
+    return [known[name] for name in dict.fromkeys(ids)] or list(artefacts.FIGURES)
+
+
+def _render(records: Records, chosen: Sequence[artefacts.Figure]) -> dict[str, Any]:
+    """Every figure as Node draws it, its sentences filled with their numbers."""
+    texts = {row.id: {"title": records.plain(row.title), "alt": records.plain(row.alt)} for row in chosen}
+    drawn: dict[str, Any] = figures.render(list(chosen), records.site.data / "recomputed", texts=texts)
+    return drawn
+
+
+def _files(one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """The files of one drawn figure: ending and bytes. The JSON names the records it was drawn from."""
+    for form, ending in FORMS.items():
+        drawn = one.get(form)
+        if drawn:
+            yield ending, drawn.encode() if isinstance(drawn, str) else io.canonical(drawn)
+    yield "json", io.canonical({"records": one["records"]})
+
+
+def _compare(site: Site, files: dict[str, bytes]) -> None:
+    for name, data in sorted(files.items()):
+        path = site.figures / name
+        if not path.is_file():
+            raise CheckFailed(f"{shown(path)} is missing; `python -m gen draw` makes it.")
+        if path.read_bytes() != data:
+            raise CheckFailed(f"{shown(path)} is not what its data and code give now; `python -m gen draw` mends it.")
+
+
+def stamp(records: Records) -> str:
+    """One hash for all that the drawings depend on."""
+    files = sorted({path for pattern in SOURCES for path in ROOT.glob(pattern) if path.is_file()})
+    sources = {path.relative_to(ROOT).as_posix(): io.file_sha256(path) for path in files}
+    return io.sha256(io.canonical({"data": records.data_hash, "sources": sources}))
+
+
+def fresh(records: Records) -> bool:
+    """True if what lies in build/ was drawn from these data by this code."""
+    path = records.site.figures / "stamp.json"
+    return path.is_file() and io.read(path) == {"stamp": stamp(records)}

@@ -1,0 +1,49 @@
+"""`python -m gen.site build|serve`: MkDocs with the settings that make two builds alike and keep warnings visible."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from gen import paths
+from gen.errors import UserError
+from gen.paths import ROOT
+from gen.site import cite
+
+
+def epoch() -> str:
+    """The date of the last commit, in seconds; outside a repository the day of the release."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        done = None
+    if done and done.returncode == 0 and done.stdout.strip():
+        return done.stdout.strip()
+    return str(int(datetime.fromisoformat(cite.read().date).replace(tzinfo=UTC).timestamp()))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build or serve; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m gen.site", description="Build or show the pages.")
+    parser.add_argument("what", choices=("build", "serve"))
+    parser.add_argument("--site", default=paths.PUBLISHED_NAME, help="a folder below build/ (default: published)")
+    parser.add_argument("--address", default="127.0.0.1:8000", help="where to serve")
+    options = parser.parse_args(arguments)
+    os.environ["KVREF_SITE"] = options.site
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a notice printed at each build would hide real warnings
+    os.environ.setdefault("SOURCE_DATE_EPOCH", epoch())
+    flags = ["--strict"] if options.what == "build" else ["--dev-addr", options.address]
+    command = [sys.executable, "-m", "mkdocs", options.what, "--config-file", str(ROOT / "mkdocs.yml"), *flags]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as problem:
+        sys.exit(f"error: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,92 @@
+"""The list of all figures and records that `reference/figures` shows: made at each build, never written by hand."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from gen import artefacts
+
+if TYPE_CHECKING:
+    from gen.site.expand import Page
+
+HASH_DIGITS = 12
+
+
+def record_anchor(record: str, own_model: str) -> str:
+    """The id of a record's entry: `record-cat-kv-00`; records of other models have the model's name in it."""
+    model, _, name = record.partition("/")
+    return "record-" + (name if model == own_model else record).replace("/", "-")
+
+
+def to_html(page: "Page") -> str:
+    """Every figure, then every record by model."""
+    parts = ['<h2 id="figures">Figures</h2>', '<dl class="kv-catalogue">']
+    parts += [_figure(page, figure) for figure in artefacts.FIGURES]
+    parts += ["</dl>", '<h2 id="records">Records</h2>', _manifest(page)]
+    for model in page.records.models:
+        label = page.records.document(f"{model}/model")["values"]["label"]
+        parts += [f'<h3 id="records-{model}">{_mark(label)}</h3>', '<dl class="kv-catalogue">']
+        names = page.records.names(model)
+        for name in names:
+            if "/" not in name:
+                shards = [shard for shard in names if shard.startswith(f"{name}/")]
+                parts.append(_record(page, f"{model}/{name}", [f"{model}/{shard}" for shard in shards]))
+        parts.append("</dl>")
+    return "\n".join(parts)
+
+
+def _figure(page: "Page", figure: artefacts.Figure) -> str:
+    address = page.to("" if figure.page == "index" else f"{figure.page}/") + f"#fig-{figure.id}"
+    files = " · ".join(
+        f'<a href="{page.to(f"assets/figures/{figure.id}.{ending}")}">{ending.upper()}</a>' for ending in ("svg", "csv")
+    )
+    return (
+        f'<dt id="figure-{figure.id}"><a href="{address}"><code>{figure.id}</code></a></dt>'
+        f"<dd><strong>{page.sentence(figure.title)}</strong> {page.sentence(figure.alt)}<br>"
+        f"On <code>{figure.page}</code> · {files}</dd>"
+    )
+
+
+def _manifest(page: "Page") -> str:
+    return (
+        f'<p>The hash of all records together is <code class="kv-hash">{page.records.data_hash}</code>. '
+        f'<a href="{page.to("data/manifest.json")}">The manifest</a> has the full hash of every file.</p>'
+    )
+
+
+def _record(page: "Page", record: str, shards: list[str]) -> str:
+    document = page.records.document(record)
+    identity = document["identity"]
+    facts = {
+        "command": f"<code>{escape(str(identity['command']))}</code>",
+        "model": _mark(identity["model"]),
+        "revision": f"<code>{escape(str(identity['revision']))}</code>",
+        "weights": f"<code>sha256 {escape(str(identity['weights_sha256']))[:HASH_DIGITS]}</code>",
+        "tolerance": f"<code>{escape(_tolerance(identity['tolerance']))}</code>",
+        "recorded": f"<time>{escape(str(document['environment'].get('date', 'unknown')))}</time>",
+    }
+    lines = "<br>".join(f"{name}: {text}" for name, text in facts.items())
+    files = "".join(f"<li{_id(page, name)}>{_file(page, name)}</li>" for name in shards)
+    more = f"<details><summary>Files of this recording</summary><ul>{files}</ul></details>" if shards else ""
+    return f"<dt{_id(page, record)}>{_file(page, record)}</dt><dd>{escape(identity['what'])}<br>{lines}{more}</dd>"
+
+
+def _id(page: "Page", record: str) -> str:
+    return f' id="{record_anchor(record, page.records.model)}"'
+
+
+def _file(page: "Page", record: str) -> str:
+    """A link to a file, with the beginning of its hash."""
+    file = f"recomputed/{record}.json"
+    digits = f'<code class="kv-hash">sha256 {page.records.hashes[file][:HASH_DIGITS]}</code>'
+    return f'<a href="{page.to(f"data/{file}")}"><code>{escape(file)}</code></a> {digits}'
+
+
+def _tolerance(tolerance: object) -> str:
+    if isinstance(tolerance, dict):
+        return ", ".join(f"{name} {value:g}" for name, value in sorted(tolerance.items()))
+    return str(tolerance)
+
+
+def _mark(text: object) -> str:
+    """A name that may hold digits, marked as recorded."""
+    return f'<data class="kv-val" value="{escape(str(text))}">{escape(str(text))}</data>'

@@ -1,0 +1,176 @@
+"""From a key to the number recorded under it, and from a number to the words a page shows.
+
+A key is `RECORD.path.to.value`, say `one-token.total.without.kv_rows` or `cat.steps.0.top.0.text`. The record is one of
+the site's own model. Pages, captions and sentences all come here, so one number is written in one way everywhere.
+Knows nothing about HTML or MkDocs.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from gen import io, manifest
+from gen.errors import UserError
+from gen.paths import DEFAULT_MODEL, Site, shown
+
+KEY = re.compile(r"\{(num|val):([^{}]+)\}")
+STEPS = {"B": 1, "bytes": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+FORMATS = "none, B, bytes, KiB, MiB, GiB, %, sci, text, x, .0f to .9f"
+
+
+class UnknownKey(UserError):
+    """A page asks for a number that no record holds, or in a form that does not fit."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A recorded value, where it stands and how it is shown."""
+
+    record: str  # "<model>/<record>", the file below recomputed/ without .json
+    key: str  # path below the record's values
+    exact: str  # as the file has it
+    text: str
+
+
+class Records:
+    """The recordings of a site, checked against the manifest before the first number is read.
+
+    Raises UserError (CheckFailed) if a file disagrees with the manifest; the message names the command that mends it.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        table = manifest.verify(site)
+        self.data_hash: str = table["data_hash"]
+        self.hashes: dict[str, str] = table["files"]
+        self._read: dict[str, Any] = {}
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Every recorded model, the site's own first."""
+        found = sorted({name.split("/")[1] for name in self.hashes if name.startswith("recomputed/")})
+        if not found:
+            raise UserError(f"{shown(self.site.data)} holds no recordings; `{manifest.mend(self.site)}` makes them.")
+        return sorted(found, key=lambda name: name != DEFAULT_MODEL)
+
+    @property
+    def model(self) -> str:
+        """The model whose numbers the pages show."""
+        return self.models[0]
+
+    def names(self, model: str) -> list[str]:
+        """The records of a model: `model`, `cat`, `cat/kv-00`, …"""
+        prefix = f"recomputed/{model}/"
+        return sorted(name[len(prefix) : -len(".json")] for name in self.hashes if name.startswith(prefix))
+
+    def document(self, record: str) -> dict[str, Any]:
+        """A whole file, by `<model>/<record>`: identity, environment, values."""
+        if record not in self._read:
+            self._read[record] = io.read(self.site.data / "recomputed" / f"{record}.json")
+        document: dict[str, Any] = self._read[record]
+        return document
+
+    def value(self, key: str) -> tuple[str, str, Any]:
+        """(record, path, value) of a key. Raises UnknownKey naming the nearest keys."""
+        name, _, path = key.partition(".")
+        if name not in self.names(self.model):
+            raise UnknownKey(f"no record {name!r} for key {key!r}; {_nearest(name, self.names(self.model))}")
+        record = f"{self.model}/{name}"
+        value: Any = self.document(record)["values"]
+        for step in path.split(".") if path else []:
+            value = _child(value, step)
+            if value is None:
+                known = list(_leaves(self.document(record)["values"], name))
+                raise UnknownKey(f"record {name!r} has no key {key!r}; {_nearest(key, known)}")
+        if not path or isinstance(value, (dict, list)):
+            raise UnknownKey(f"key {key!r} is not a single value; {_nearest(key + '.', list(_leaves(value, key)))}")
+        return record, path, value
+
+    def number(self, text: str) -> Number:
+        """The number that `key|format` stands for. Raises UnknownKey."""
+        key, _, form = (part.strip() for part in text.partition("|"))
+        record, path, value = self.value(key)
+        exact = value if isinstance(value, str) else io.canonical(value).decode().strip()
+        return Number(record, path, exact, shown_as(value, form, key))
+
+    def plain(self, text: str) -> str:
+        """`text` with every `{val:…}` replaced by what it stands for."""
+        return KEY.sub(lambda match: self.number(match[2]).text, text)
+
+
+def _child(value: Any, step: str) -> Any:
+    """One step down a path; None where there is nothing. Lists take whole numbers, negative ones from the end."""
+    if isinstance(value, dict):
+        return value.get(step)
+    if isinstance(value, list) and re.fullmatch(r"-?\d+", step) and -len(value) <= int(step) < len(value):
+        return value[int(step)]
+    return None
+
+
+def _leaves(value: Any, key: str) -> Iterator[str]:
+    """The keys of all single values below `value`; of a list only the first entry's."""
+    if isinstance(value, dict):
+        for name in value:
+            yield from _leaves(value[name], f"{key}.{name}")
+    elif isinstance(value, list):
+        if value:
+            yield from _leaves(value[0], f"{key}.0")
+    else:
+        yield key
+
+
+def _nearest(wanted: str, known: list[str]) -> str:
+    close = get_close_matches(wanted, known, n=3, cutoff=0.0)
+    return f"nearest: {', '.join(close)}." if close else "there is nothing near it."
+
+
+def shown_as(value: Any, form: str, key: str = "value") -> str:
+    """`value` in the words of a page. Raises UnknownKey for an unknown format, or one that does not fit."""
+    if form == "text" or (form == "" and isinstance(value, str)):
+        return str(value).strip()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UnknownKey(f"key {key!r} holds {value!r}, which is no number: write `{key}|text`.")
+    if re.fullmatch(r"\.\df", form):
+        return _sign(f"{value:,{form}}")
+    if form in STEPS:
+        return f"{_short(value / STEPS[form])} {'B' if form == 'bytes' else form}"
+    forms: dict[str, Callable[[float], str]] = {
+        "": _short,
+        "%": lambda number: f"{_short(100 * number)}%",
+        "sci": _scientific,
+        "x": _ratio,
+    }
+    if form not in forms:
+        raise UnknownKey(f"unknown format {form!r} of key {key!r}; known: {FORMATS}.")
+    return forms[form](value)
+
+
+def _short(number: float) -> str:
+    """A whole number in full, any other with 4 significant digits; thousands separated."""
+    if number == int(number) or abs(number) >= 1000:
+        return _sign(f"{number:,.0f}")
+    return _sign(f"{number:.4g}") if abs(number) >= 1e-3 else _scientific(number)
+
+
+def _ratio(number: float) -> str:
+    """7.8×, 120×, 0.062×."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}×"
+    return f"{_sign(f'{number:.1f}'.removesuffix('.0') if abs(number) >= 1 else f'{number:.2g}')}×"
+
+
+def _scientific(number: float) -> str:
+    """1.2 × 10⁻⁵; a power of ten alone as 10⁻⁵."""
+    mantissa, _, exponent = f"{number:.1e}".partition("e")
+    mantissa = mantissa.removesuffix(".0")
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return power if mantissa == "1" else f"{_sign(mantissa)} × {power}"
+
+
+def _sign(digits: str) -> str:
+    """A minus sign instead of a hyphen."""
+    return digits.replace("-", "\u2212", 1) if digits.startswith("-") else digits
