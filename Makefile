@@ -9,8 +9,8 @@ RUN := .venv/bin/python
 # Only what was given on the command line counts: NAME is a common environment variable.
 given = $(if $(filter command,$(origin $1)),--$2 "$$$1")
 WHICH = $(call given,MODEL,model) $(call given,PROMPT,prompt) $(call given,NAME,name)
-# The published numbers are compared with; another recording is made.
-RECOMPUTE = $(if $(strip $(WHICH)),--write,--check)
+# Published numbers are compared with; another model or prompt is recorded.
+RECOMPUTE = $(if $(strip $(WHICH)),,--check)
 
 help: ## list what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20

@@ -18,7 +18,7 @@ STAGES: dict[str, list[str]] = {
     "numbers": [PYTHON, "-m", "gen", "run", "--check"],
     "build": [PYTHON, "-m", "gen.site", "build"],
     "html": ["node", "tests/html/node_modules/html-validate/bin/html-validate.mjs",
-             "--config", "tests/html/htmlvalidate.json", "site/**/*.html"],
+             "--config", "tests/html/htmlvalidate.config.mjs", "site/**/*.html"],
     "links": ["lychee", "--offline", "--include-fragments", "--no-progress", "--root-dir", str(ROOT / "site"),
               "site/**/*.html"],
     "scripts": ["node", "--test", "--test-reporter=dot", "tests/js/**/*.test.js"],

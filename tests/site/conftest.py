@@ -70,12 +70,11 @@ class Visitor:
         scripts: bool = True,
         motion: str = "no-preference",
         touch: bool = False,
-        route: bool = True,
     ) -> Visit:
         """Open `address` (below the site's prefix) in a new page and wait until it is at rest."""
         page = self.context(width, scheme, scripts, motion, touch).new_page()
         self.open_pages.append(page)
-        return Visit(page, self.server, route=route).go(address)
+        return Visit(page, self.server).go(address)
 
     def close_pages(self) -> None:
         while self.open_pages:

@@ -23,7 +23,7 @@ SHIFTS = """() => new Promise(done => {
 
 
 class Network:
-    """Every request of one page as the browser's own protocol reports it, without any routing in between."""
+    """Every request of one page as the browser's own protocol reports it."""
 
     def __init__(self, seen: Visit) -> None:
         self.urls: dict[str, str] = {}
@@ -55,7 +55,7 @@ def first_shard_bytes(seen: Visit) -> int:
 
 @pytest.mark.parametrize("page", pages(), ids=named)
 def test_page_weight_before_interaction(visit: Visitor, page: str) -> None:
-    seen = visit("404.html", route=False)
+    seen = visit("404.html")
     network = Network(seen)
     seen.go(page)
     seen.settle(1000)
@@ -82,7 +82,7 @@ def test_plotly_is_asked_for_once(visit: Visitor) -> None:
     for page in pages():
         if not any("plotly" in line for line in [(SITE / page / "index.html").read_text()] if figure_ids(page)):
             continue
-        seen = visit("404.html", route=False)
+        seen = visit("404.html")
         network = Network(seen)
         seen.go(page)
         seen.scroll_through()
