@@ -1,7 +1,8 @@
 """kvref: a small reference for caches of keys and values, written to be read.
 
-Names are loaded when they are first used, so that ``kvref.config``, ``kvref.layout`` and ``kvref.plan`` stay free of torch.
-The function ``generate`` is in the module of that name: ``from kvref.generate import generate``.
+Names are loaded when they are first used, so that ``kvref.config``, ``kvref.layout`` and ``kvref.plan`` stay
+free of torch. The function ``generate`` is in the module of that name: ``from kvref.generate import
+generate``.
 """
 
 from importlib import import_module

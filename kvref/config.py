@@ -1,7 +1,8 @@
 """The one reader of ``config.json``: a checkpoint's sizes under the names this project uses.
 
-Two families are known, GPT-2 and Llama, in the layout of Hugging Face. What would change the numbers and is not
-implemented is refused, never ignored. Knows nothing about weights or tensors; importing it loads no torch.
+Two families are known, GPT-2 and Llama, in the layout of Hugging Face. What would change the numbers and is
+not implemented is refused, never ignored. Knows nothing about weights or tensors; importing it loads no
+torch.
 """
 
 import json
@@ -65,7 +66,7 @@ class ModelConfig:
     @property
     def softmax_scale(self) -> float:
         """What scores are multiplied by, 1/√head_dim."""
-        return self.head_dim**-0.5
+        return float(self.head_dim**-0.5)
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> "ModelConfig":
@@ -186,7 +187,7 @@ def _require(raw: Mapping[str, Any], key: str, default: Any, *, allowed: tuple[A
 
 def _divided(hidden: int, heads: int) -> int:
     if hidden % heads:
-        raise CheckpointError(f"config: hidden size {hidden} does not divide into {heads} heads, and no head_dim is given.")
+        raise CheckpointError(f"config: hidden size {hidden} does not divide into {heads} heads; give head_dim.")
     return hidden // heads
 
 

@@ -1,7 +1,7 @@
 """What can go wrong outside a caller's own arguments, as types.
 
-A caller's mistake is a plain ``ValueError`` that names the argument, what was expected and what came. The types here are
-for the two other cases. Knows nothing about tensors.
+A caller's mistake is a plain ``ValueError`` that names the argument, what was expected and what came. The
+types here are for the two other cases. Knows nothing about tensors.
 """
 
 

@@ -41,8 +41,8 @@ def generate(
 ) -> Iterator[int]:
     """Continue the prompt, one id at a time, up to ``max_new_tokens`` or a stop id (which is given too).
 
-    A cache with tokens in it is continued. The last id's own row is not computed: nothing reads it. Raises ``ValueError`` at
-    the call when prompt and reply do not fit the model's positions.
+    A cache with tokens in it is continued. The last id's own row is not computed: nothing reads it. Raises
+    ``ValueError`` at the call when prompt and reply do not fit the model's positions.
     """
     start = 0 if cache is None else cache.length
     needed = _rows_needed(model, start, prompt_ids, max_new_tokens)

@@ -1,8 +1,8 @@
 """Which tensors a checkpoint must hold, and their shapes.
 
-One table a family, under the names of Hugging Face without the leading ``transformer.`` or ``model.``: used to check what was
-loaded and to count parameters. Shapes are as stored: ``Linear`` is [out, in], GPT-2's ``Conv1D`` is [in, out].
-Knows nothing about tensors.
+One table a family, under the names of Hugging Face without the leading ``transformer.`` or ``model.``: used
+to check what was loaded and to count parameters. Shapes are as stored: ``Linear`` is [out, in], GPT-2's
+``Conv1D`` is [in, out]. Knows nothing about tensors.
 """
 
 from kvref.config import ModelConfig

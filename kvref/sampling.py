@@ -26,6 +26,7 @@ class Sampler:
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, logits: NextLogits) -> int:
+        """One draw."""
         scaled = logits.detach().cpu().double() / self.temperature
         ranked, ids = scaled.sort(descending=True, stable=True)
         probabilities = ranked[: self.top_k].softmax(dim=-1)

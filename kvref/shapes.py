@@ -1,7 +1,7 @@
 """The shapes that signatures speak of, one name each.
 
-Tokens are always the first axis. ``q_len`` counts the tokens of this pass, ``kv_len`` the tokens whose keys can be read.
-The names are checked in the tests only (jaxtyping's import hook); at run time they cost nothing.
+Tokens are always the first axis. ``q_len`` counts the tokens of this pass, ``kv_len`` the tokens whose keys
+can be read. The names are checked in the tests only (jaxtyping's import hook); at run time they cost nothing.
 """
 
 from jaxtyping import Bool, Float, Int

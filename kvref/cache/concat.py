@@ -1,7 +1,7 @@
 """The cache as it is first written: every step concatenates the old rows and the new ones.
 
-Kept because its cost is a lesson: a step copies all earlier rows, so ``copied_bytes`` grows with the square of the length.
-Knows nothing about models.
+Kept because its cost is a lesson: a step copies all earlier rows, so ``copied_bytes`` grows with the square
+of the length. Knows nothing about models.
 """
 
 import torch
@@ -25,9 +25,11 @@ class ConcatCache:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all layers' rows."""
         return sum(rows.nbytes for rows in (*self.k, *self.v))
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
+        """Copy the old rows and the new ones into tensors one pass longer."""
         check_rows(self.config, layer, k, v)
         # Rows past the length are those of a pass that failed: they are left behind here.
         old_k, old_v = self.k[layer][: self.length], self.v[layer][: self.length]
@@ -36,6 +38,7 @@ class ConcatCache:
         return DenseView(self.k[layer], self.v[layer], self.config.softmax_scale, layer)
 
     def commit(self, tokens: int) -> None:
+        """Count in the tokens that every layer has appended."""
         self.length += tokens
 
     def truncate(self, length: int) -> None:

@@ -36,9 +36,11 @@ class ContiguousCache:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of both tensors, used or not."""
         return self.k.nbytes + self.v.nbytes
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
+        """Write the new rows behind the old ones; see all of them."""
         end = self.room_for(layer, k, v)
         self.k[layer, self.length : end], self.v[layer, self.length : end] = k, v
         return self.view_class(self.k[layer, :end], self.v[layer, :end], self.config.softmax_scale, layer)
@@ -52,6 +54,7 @@ class ContiguousCache:
         return end
 
     def commit(self, tokens: int) -> None:
+        """Count in the tokens that every layer has appended."""
         self.length += tokens
 
     def truncate(self, length: int) -> None:

@@ -21,6 +21,7 @@ class NoCache:
         self.config = config
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
+        """See the rows of this pass, and only them."""
         check_rows(self.config, layer, k, v)
         return self.view_class(k, v, self.config.softmax_scale, layer)
 
@@ -28,4 +29,5 @@ class NoCache:
         """Nothing to count: what was appended is gone when the pass ends."""
 
     def truncate(self, length: int) -> None:
+        """Nothing to forget: the only length there is is 0."""
         check_length(length, 0)

@@ -1,8 +1,8 @@
 """What every cache is to the model, and the view through which its keys and values are read.
 
-A pass appends to each layer and reads through the view it gets back; ``commit`` at the end makes the new tokens part of the
-cache. Until then ``length`` has not moved, so a pass that fails halfway leaves the cache as it was.
-Knows nothing about models.
+A pass appends to each layer and reads through the view it gets back; ``commit`` at the end makes the new
+tokens part of the cache. Until then ``length`` has not moved, so a pass that fails halfway leaves the cache
+as it was. Knows nothing about models.
 """
 
 from typing import ClassVar, Protocol, runtime_checkable
@@ -67,11 +67,12 @@ class DenseView:
 
     @property
     def positions(self) -> Tensor:
+        """0, 1, 2, … [kv_len]."""
         return torch.arange(len(self.keys), device=self.keys.device)
 
     def attend(self, q: Queries, positions: Positions, tap: Tap | None = None) -> Queries:
         """The rows are in order and end with this pass, so how many queries there are says where they stand."""
-        return attend(q, self.keys, self.values, self.scale, causal=self.causal, tap=tap, layer=self.layer)
+        return attend(q, self.keys, self.values, self.scale, self.causal, tap, self.layer)
 
 
 def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor) -> None:

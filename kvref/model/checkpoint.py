@@ -1,8 +1,8 @@
 """Loading weights: a Hugging Face folder (one safetensors file, or shards with an index) or a GGUF file.
 
-Names are brought to those of ``kvref.layout`` and every tensor is checked before a model is made. What an older writer left
-beside the weights (masks, frequencies) is dropped; anything else that is unknown or missing is an error.
-Knows nothing about the network, hashes or tokenizers.
+Names are brought to those of ``kvref.layout`` and every tensor is checked before a model is made. What an
+older writer left beside the weights (masks, frequencies) is dropped; anything else that is unknown or missing
+is an error. Knows nothing about the network, hashes or tokenizers.
 """
 
 import json
@@ -30,7 +30,7 @@ _LEFT_OVER = re.compile(r"^h\.\d+\.attn\.(bias|masked_bias)$|rotary_emb\.inv_fre
 def load_checkpoint(
     path: str | Path, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
 ) -> Transformer:
-    """A model from a folder or a ``.gguf`` file. Raises ``CheckpointError``, one sentence, for anything it cannot use."""
+    """A model from a folder or a ``.gguf`` file. Raises ``CheckpointError``, one sentence, if it cannot be used."""
     path = Path(path)
     if path.is_dir():
         config, weights = ModelConfig.from_folder(path), read_folder(path)
@@ -44,7 +44,7 @@ def load_checkpoint(
 
 
 def read_folder(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder, under the names they have there."""
+    """All tensors of a folder, under the names they have there. They are views of the files: copy what is kept."""
     index = folder / INDEX_FILE
     if not index.exists():
         return _read_file(folder / SINGLE_FILE)
@@ -67,8 +67,7 @@ def _shards(index: Path) -> list[str]:
 
 def _read_file(path: Path) -> dict[str, Tensor]:
     try:
-        # Copies: a tensor that is only mapped would change, or crash, with the file.
-        return {name: tensor.clone() for name, tensor in load_file(path).items()}
+        return load_file(path)  # views of the file; a model copies what it keeps
     except FileNotFoundError as missing:
         raise CheckpointError(f"{path} does not exist.") from missing
     except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as damaged:

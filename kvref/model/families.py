@@ -1,8 +1,9 @@
 """GPT-2 and Llama, each described by the parts it is made of.
 
-A family says how tokens and positions become hidden states, what a layer consists of, and how hidden states become logits.
-Tensors that are used together are stored together: one matrix for q, k and v, one for gate and up, one for embedding and
-tied head. Knows nothing about files; names are those of ``kvref.layout``.
+A family says how tokens and positions become hidden states, what a layer consists of, and how hidden states
+become logits. Tensors that are used together are stored together: one matrix for q, k and v, one for gate and
+up, one for embedding and tied head. Everything is copied: the tensors given may be views of a file. Knows
+nothing about files; names are those of ``kvref.layout``.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +27,13 @@ Weights = Mapping[str, Tensor]
 class Positional(Protocol):
     """How a family tells positions apart: something added to hidden states, or a rotation of q and k."""
 
-    def embed(self, x: Hidden, positions: Positions) -> Hidden: ...
+    def embed(self, x: Hidden, positions: Positions) -> Hidden:
+        """Hidden states of tokens at these positions."""
+        ...
 
-    def rope(self, positions: Positions) -> Rope: ...
+    def rope(self, positions: Positions) -> Rope:
+        """cos and sin of these positions' rotation, or None where nothing rotates."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,11 @@ class LearnedPositions:
     table: Float[Tensor, "positions hidden"]
 
     def embed(self, x: Hidden, positions: Positions) -> Hidden:
+        """Add each position's vector."""
         return x + self.table[positions]
 
     def rope(self, positions: Positions) -> Rope:
+        """No rotation."""
         return None
 
 
@@ -52,9 +59,11 @@ class RotaryPositions:
     sin: RopeTable
 
     def embed(self, x: Hidden, positions: Positions) -> Hidden:
+        """Unchanged."""
         return x
 
     def rope(self, positions: Positions) -> Rope:
+        """One row of cos and of signed sin a token, the same for every head."""
         return self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
 
 
@@ -77,10 +86,10 @@ def gpt2(config: ModelConfig, weights: Weights) -> Parts:
     """Learned positions, LayerNorm, biases everywhere, GELU (Radford et al. 2019)."""
 
     def linear(name: str) -> Linear:
-        return Linear(weights[f"{name}.weight"].contiguous(), weights[f"{name}.bias"])
+        return Linear(weights[f"{name}.weight"].clone(), weights[f"{name}.bias"].clone())
 
     def norm(name: str) -> LayerNorm:
-        return LayerNorm(weights[f"{name}.weight"], weights[f"{name}.bias"], config.norm_eps)
+        return LayerNorm(weights[f"{name}.weight"].clone(), weights[f"{name}.bias"].clone(), config.norm_eps)
 
     def layer(number: int) -> Layer:
         name = f"h.{number}"
@@ -92,7 +101,7 @@ def gpt2(config: ModelConfig, weights: Weights) -> Parts:
             mlp=GeluMLP(up=linear(f"{name}.mlp.c_fc"), down=linear(f"{name}.mlp.c_proj")),
         )
 
-    positional = LearnedPositions(weights["wpe.weight"])
+    positional = LearnedPositions(weights["wpe.weight"].clone())
     return _parts(config, weights, positional, layer, norm("ln_f"))
 
 
@@ -100,10 +109,10 @@ def llama(config: ModelConfig, weights: Weights) -> Parts:
     """Rotary positions, RMSNorm, grouped-query attention, SwiGLU, no biases (arXiv 2302.13971, 2407.21783)."""
 
     def linear(*names: str) -> Linear:
-        return Linear(torch.cat([weights[f"{name}.weight"] for name in names]).T.contiguous())
+        return Linear(torch.cat([weights[f"{name}.weight"].T for name in names], dim=1))
 
     def norm(name: str) -> RMSNorm:
-        return RMSNorm(weights[f"{name}.weight"], config.norm_eps)
+        return RMSNorm(weights[f"{name}.weight"].clone(), config.norm_eps)
 
     def layer(number: int) -> Layer:
         attn, mlp = f"layers.{number}.self_attn", f"layers.{number}.mlp"
@@ -117,9 +126,7 @@ def llama(config: ModelConfig, weights: Weights) -> Parts:
 
     assert config.rope_theta is not None
     like = weights["norm.weight"]
-    cos, sin = tables(
-        config.max_positions, config.head_dim, config.rope_theta, config.rope_scaling, dtype=like.dtype
-    )
+    cos, sin = tables(config.max_positions, config.head_dim, config.rope_theta, config.rope_scaling, dtype=like.dtype)
     positional = RotaryPositions(cos.to(like.device), sin.to(like.device))
     return _parts(config, weights, positional, layer, norm("norm"))
 

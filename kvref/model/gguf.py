@@ -1,7 +1,8 @@
-"""Reading a GGUF file: weights dequantised to float32 under Hugging Face names, ``config.json`` and the tokenizer's metadata.
+"""Reading a GGUF file: weights dequantised to float32 under Hugging Face names, ``config.json`` and the
+tokenizer's metadata.
 
-GGUF files of the architecture "llama" keep the rows of q and k interleaved for another form of RoPE; they are put back here.
-Files of other architectures are not permuted. Knows nothing about models or text.
+GGUF files of the architecture "llama" keep the rows of q and k interleaved for another form of RoPE; they are
+put back here. Files of other architectures are not permuted. Knows nothing about models or text.
 """
 
 from pathlib import Path
@@ -150,9 +151,10 @@ def _names(
 def _dequantised(path: str | Path, tensor: ReaderTensor) -> Tensor:
     """float32 values, the fastest axis last (the header lists it first, the reader's array does not)."""
     try:
-        return torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy()).float()
+        return torch.tensor(dequantize(tensor.data, tensor.tensor_type), dtype=torch.float32)
     except NotImplementedError as unknown:
-        raise CheckpointError(f"{path}: {tensor.name} is stored as {tensor.tensor_type.name}, not read yet.") from unknown
+        kind = tensor.tensor_type.name
+        raise CheckpointError(f"{path}: {tensor.name} is stored as {kind}, which is not read.") from unknown
 
 
 def _layout(architecture: str, name: str, weight: Tensor, config: dict[str, Any]) -> Tensor:
@@ -171,5 +173,6 @@ def undo_interleave(weight: Tensor, heads: int) -> Tensor:
 
     ``heads`` is the number of heads of this very matrix, KV heads for k.
     """
-    rows = weight.unflatten(0, (heads, -1, 2))
+    head_dim = len(weight) // heads
+    rows = weight.reshape(heads, head_dim // 2, 2, weight.shape[1])
     return rows.transpose(1, 2).reshape(weight.shape)

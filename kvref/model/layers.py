@@ -1,7 +1,7 @@
 """The parts of a transformer layer, as small objects that are called with rows of hidden states.
 
-A family is a choice of parts, not a flag: ``kvref.model.families`` puts them together. Tokens are the first axis throughout.
-Knows nothing about checkpoints, families or kinds of cache.
+A family is a choice of parts, not a flag: ``kvref.model.families`` puts them together. Tokens are the first
+axis throughout. Knows nothing about checkpoints, families or kinds of cache.
 """
 
 from collections.abc import Callable
@@ -29,6 +29,7 @@ class Linear:
         self.halves = _halves(weight)
 
     def __call__(self, x: Float[Tensor, "q_len inputs"]) -> Float[Tensor, "q_len outputs"]:
+        """The product, and the bias where there is one."""
         if len(x) == 1 and self.halves is not None:
             product = torch.bmm(x.reshape(2, 1, -1), self.halves).sum(0)
         else:
@@ -39,8 +40,8 @@ class Linear:
 def _halves(weight: Tensor) -> Tensor | None:
     """The same memory as two matrices whose products add up to the whole.
 
-    On a CPU the product of one row keeps a single core busy; two products of half the length keep two, in about half
-    the time (measured: `tests/speed/decode.py`).
+    On a CPU the product of one row keeps a single core busy; two products of half the length keep two, in
+    about half the time (measured: `tests/speed/decode.py`).
     """
     inputs, outputs = weight.shape
     return weight.view(2, inputs // 2, outputs) if weight.device.type == "cpu" and inputs % 2 == 0 else None
@@ -55,6 +56,7 @@ class LayerNorm:
     eps: float
 
     def __call__(self, x: Hidden) -> Hidden:
+        """Normalise each token's row."""
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -66,6 +68,7 @@ class RMSNorm:
     eps: float
 
     def __call__(self, x: Hidden) -> Hidden:
+        """Normalise each token's row."""
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
@@ -77,6 +80,7 @@ class GeluMLP:
     down: Linear
 
     def __call__(self, x: Hidden) -> Hidden:
+        """down(gelu(up(x)))."""
         return self.down(F.gelu(self.up(x), approximate="tanh"))
 
 
@@ -88,6 +92,7 @@ class SwiGLU:
     down: Linear
 
     def __call__(self, x: Hidden) -> Hidden:
+        """down(silu(gate(x)) · up(x))."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         return self.down(F.silu(gate) * up)
 
@@ -103,6 +108,7 @@ class Attention:
     kv_heads: int
 
     def __call__(self, x: Hidden, positions: Positions, rope: Rope, cache: KVCache, tap: Tap | None) -> Hidden:
+        """The new rows join the old ones; each query then reads all that its token may see."""
         q, k, v = self.project(x, rope)
         observe(tap, self.layer, q=q, k=k, v=v)
         view = cache.append(self.layer, k, v)
@@ -110,12 +116,11 @@ class Attention:
 
     def project(self, x: Hidden, rope: Rope) -> tuple[Queries, NewKeys, NewValues]:
         """q, k and v of each token from one product; q and k are turned by position where the model rotates."""
-        heads = self.qkv(x).unflatten(-1, (self.query_heads + 2 * self.kv_heads, -1))
-        qk, v = heads.split((self.query_heads + self.kv_heads, self.kv_heads), dim=1)
+        heads = self.qkv(x).view(len(x), self.query_heads + 2 * self.kv_heads, -1)
+        qk, v = heads[:, : -self.kv_heads], heads[:, -self.kv_heads :]
         if rope is not None:
             qk = rotate(qk, *rope)
-        q, k = qk.split((self.query_heads, self.kv_heads), dim=1)
-        return q, k, v
+        return qk[:, : self.query_heads], qk[:, self.query_heads :], v
 
 
 @dataclass(frozen=True)
@@ -128,5 +133,6 @@ class Layer:
     mlp: Callable[[Hidden], Hidden]
 
     def __call__(self, x: Hidden, positions: Positions, rope: Rope, cache: KVCache, tap: Tap | None) -> Hidden:
+        """Hidden states after this layer; the cache gains one row a token."""
         x = x + self.attention(self.attention_norm(x), positions, rope, cache, tap)
         return x + self.mlp(self.mlp_norm(x))

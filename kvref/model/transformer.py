@@ -1,7 +1,7 @@
 """The forward pass: token ids and a cache in, logits out.
 
-There is one model for every kind of cache and no branch on the kind: a layer appends its keys and values, and attends through
-the view it gets back. Knows nothing about text, files or sampling.
+There is one model for every kind of cache and no branch on the kind: a layer appends its keys and values, and
+attends through the view it gets back. Knows nothing about text, files or sampling.
 """
 
 import torch
@@ -23,10 +23,12 @@ class Transformer:
 
     @property
     def dtype(self) -> torch.dtype:
+        """Of weights and logits."""
         return self.parts.embedding.dtype
 
     @property
     def device(self) -> torch.device:
+        """Where the weights are; token ids go there."""
         return self.parts.embedding.device
 
     @torch.inference_mode()
@@ -35,8 +37,8 @@ class Transformer:
     ) -> Logits:
         """Run the tokens that follow those in ``cache`` and keep their keys and values there.
 
-        Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no tokens, ids
-        outside the vocabulary or positions the model does not have; the cache is then as it was.
+        Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no
+        tokens, ids outside the vocabulary or positions the model does not have; the cache is then as it was.
         """
         self.check(token_ids, cache.length)
         positions = torch.arange(cache.length, cache.length + len(token_ids), device=self.device)

@@ -1,7 +1,7 @@
 """Scaled dot-product attention over keys that may be older than the queries, twice: fused, and written out for a tap.
 
-Query head h reads KV head h // group_size (grouped-query attention, arXiv 2305.13245). The causal mask is aligned at the bottom
-right: the last query sees every key. A query that may see no key gives zero, not NaN.
+Query head h reads KV head h // group_size (grouped-query attention, arXiv 2305.13245). The causal mask is
+aligned at the bottom right: the last query sees every key. A query that may see no key gives zero, not NaN.
 Knows nothing about positions, layers or where keys are kept.
 """
 
@@ -13,21 +13,18 @@ from kvref.shapes import Allowed, Keys, Queries, Scores, Values
 
 
 def attend(
-    q: Queries, k: Keys, v: Values, scale: float, *, causal: bool = True, tap: Tap | None = None, layer: int | None = None
+    q: Queries, k: Keys, v: Values, scale: float, causal: bool = True, tap: Tap | None = None, layer: int | None = None
 ) -> Queries:
     """Mix the values by how well each query matches each key; the queries are those of the last ``q_len`` keys."""
     if tap is None:
-        output = fused(q, k, v, scale, causal)
-    else:
-        allowed = causal_mask(len(q), len(k), q.device) if causal else q.new_ones(len(q), len(k), dtype=torch.bool)
-        scores, weights, output = written_out(q, k, v, allowed, scale)
-        observe(tap, layer, scores=scores, weights=weights, head_output=output)
+        return fused(q, k, v, scale, causal)
+    allowed = causal_mask(len(q), len(k), q.device) if causal else q.new_ones(len(q), len(k), dtype=torch.bool)
+    scores, weights, output = written_out(q, k, v, allowed, scale)
+    observe(tap, layer, scores=scores, weights=weights, head_output=output)
     return output
 
 
-def written_out(
-    q: Queries, k: Keys, v: Values, allowed: Allowed, scale: float
-) -> tuple[Scores, Scores, Queries]:
+def written_out(q: Queries, k: Keys, v: Values, allowed: Allowed, scale: float) -> tuple[Scores, Scores, Queries]:
     """(scores before the mask, weights, output): attention as on paper, every step kept."""
     scores = dots(q, k) * scale
     weights = masked_softmax(scores, allowed)
@@ -36,7 +33,7 @@ def written_out(
 
 def dots(q: Queries, k: Keys) -> Scores:
     """Each query head times the keys of the KV head it reads."""
-    grouped = q.unflatten(1, (k.shape[1], -1))
+    grouped = q.reshape(len(q), k.shape[1], -1, k.shape[2])
     return torch.einsum("qjgd,kjd->qjgk", grouped, k).flatten(1, 2)
 
 
@@ -48,7 +45,7 @@ def masked_softmax(scores: Scores, allowed: Allowed) -> Scores:
 
 def mix(weights: Scores, v: Values) -> Queries:
     """Sum the values, each times its weight."""
-    grouped = weights.unflatten(1, (v.shape[1], -1))
+    grouped = weights.reshape(len(weights), v.shape[1], -1, len(v))
     return torch.einsum("qjgk,kjd->qjgd", grouped, v).flatten(1, 2)
 
 
@@ -57,9 +54,9 @@ def fused(q: Queries, k: Keys, v: Values, scale: float, causal: bool) -> Queries
     square = len(q) == len(k)
     # torch aligns its own causal flag at the top left, so it may be used for a square only; one query needs no mask.
     mask = causal_mask(len(q), len(k), q.device) if causal and not square and len(q) > 1 else None
-    heads_first = (x.transpose(0, 1).unsqueeze(0) for x in (q, k, v))
+    q, k, v = (x.transpose(0, 1).unsqueeze(0) for x in (q, k, v))  # torch wants [batch, heads, tokens, head_dim]
     output = F.scaled_dot_product_attention(
-        *heads_first, attn_mask=mask, is_causal=causal and square, scale=scale, enable_gqa=True
+        q, k, v, attn_mask=mask, is_causal=causal and square, scale=scale, enable_gqa=True
     )
     return output.squeeze(0).transpose(0, 1)
 

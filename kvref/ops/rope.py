@@ -1,8 +1,9 @@
-"""Rotary position embedding: dimension i and dimension i + head_dim/2 turn together, by an angle of position × frequency.
+"""Rotary position embedding: dimension i and dimension i + head_dim/2 turn together, by an angle of position
+× frequency.
 
-The layout is Llama's in Hugging Face files ("half split"); GGUF's interleaved rows are put back when a file is read.
-RoFormer (arXiv 2104.09864) section 3.2.2; Llama 3's scaling after the Llama 3.1 model card.
-Knows nothing about layers or caches.
+The layout is Llama's in Hugging Face files ("half split"); GGUF's interleaved rows are put back when a file
+is read. RoFormer (arXiv 2104.09864) section 3.2.2; Llama 3's scaling after the Llama 3.1 model card. Knows
+nothing about layers or caches.
 """
 
 import math
@@ -38,8 +39,8 @@ def tables(
 ) -> tuple[RopeTable, RopeTable]:
     """cos and signed sin for every position, never in less than float32.
 
-    Angles are computed in float64 whatever the model's dtype: in bfloat16 the positions 256 and 257 are one number.
-    The sine of the first half is negative, so that ``rotate`` needs no negation.
+    Angles are computed in float64 whatever the model's dtype: in bfloat16 the positions 256 and 257 are one
+    number. The sine of the first half is negative, so that ``rotate`` needs no negation.
     """
     angles = torch.outer(torch.arange(positions, dtype=torch.float64), frequencies(head_dim, theta, scaling))
     cos, sin = angles.cos(), angles.sin()

@@ -1,8 +1,8 @@
 """Watching the inside of a forward pass from outside.
 
-A tap is called with (name, layer, tensor) as values are made: ``q k v scores weights head_output`` in every layer and ``logits``
-at the end (layer None). With a tap on, attention is written out so that its scores exist; without one it is fused.
-Knows nothing about models or caches.
+A tap is called with (name, layer, tensor) as values are made: ``q k v scores weights head_output`` in every
+layer and ``logits`` at the end (layer None). With a tap on, attention is written out so that its scores
+exist; without one it is fused. Knows nothing about models or caches.
 """
 
 from typing import Protocol, runtime_checkable
@@ -14,7 +14,9 @@ from torch import Tensor
 class Tap(Protocol):
     """Anything that can be called like this. The tensor may be reused later: copy what is kept."""
 
-    def __call__(self, name: str, layer: int | None, tensor: Tensor) -> None: ...
+    def __call__(self, name: str, layer: int | None, tensor: Tensor) -> None:
+        """Look at one tensor of this pass."""
+        ...
 
 
 class Recorder:
@@ -24,6 +26,7 @@ class Recorder:
         self.recorded: dict[tuple[str, int | None], list[Tensor]] = {}
 
     def __call__(self, name: str, layer: int | None, tensor: Tensor) -> None:
+        """Keep a copy."""
         self.recorded.setdefault((name, layer), []).append(tensor.clone())
 
     def __getitem__(self, key: tuple[str, int | None]) -> list[Tensor]:

@@ -1,0 +1,110 @@
+"""What one prefill and one decode step cost: operations, and bytes that must come from memory.
+
+Counts, not timings: weights are read once a pass, every key and value that is attended to is read once,
+softmax, norms and activations are left out. A multiplication and an addition are two FLOPs. Formulas after
+the scaling book ("Inference") and kipply's "Transformer Inference Arithmetic". Knows nothing about hardware
+or tensors.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from kvref.config import ModelConfig
+from kvref.layout import EMBEDDING, HEAD, weight_shapes
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One pass over the model, in FLOPs and bytes."""
+
+    matmul_flops: int
+    attention_flops: int
+    weight_bytes: int
+    kv_read_bytes: int
+    kv_written_bytes: int
+
+    @property
+    def flops(self) -> int:
+        """All operations counted."""
+        return self.matmul_flops + self.attention_flops
+
+    @property
+    def bytes(self) -> int:
+        """All traffic counted."""
+        return self.weight_bytes + self.kv_read_bytes + self.kv_written_bytes
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte moved."""
+        return self.flops / self.bytes
+
+
+def parameters(config: ModelConfig) -> int:
+    """All parameters; a tied head is counted once."""
+    return sum(prod(shape) for shape in weight_shapes(config).values())
+
+
+def layer_matmul_parameters(config: ModelConfig) -> int:
+    """Parameters that multiply every token: the matrices inside the layers."""
+    outside = {EMBEDDING[config.architecture], "wpe.weight", HEAD}
+    return sum(prod(s) for name, s in weight_shapes(config).items() if len(s) == 2 and name not in outside)
+
+
+def head_parameters(config: ModelConfig) -> int:
+    """Parameters that multiply only tokens whose logits are asked for, tied or not."""
+    return config.vocab_size * config.hidden_size
+
+
+def kv_bytes_per_token(config: ModelConfig, bytes_per_number: int) -> int:
+    """One key and one value for every KV head of every layer."""
+    return 2 * config.layers * config.kv_heads * config.head_dim * bytes_per_number
+
+
+def prefill_cost(config: ModelConfig, prompt_tokens: int, bytes_per_number: int) -> Cost:
+    """The prompt in one pass on an empty cache, with logits for its last token only.
+
+    Row i of the scores has i cells: n(n + 1)/2 together. The rows of K and V are written once; they are read
+    while they are still at hand, so no read is counted.
+    """
+    _check("prompt_tokens", prompt_tokens)
+    cells = prompt_tokens * (prompt_tokens + 1) // 2
+    return Cost(
+        matmul_flops=2 * (layer_matmul_parameters(config) * prompt_tokens + head_parameters(config)),
+        attention_flops=_attention_flops(config, cells),
+        weight_bytes=_weight_bytes(config, bytes_per_number),
+        kv_read_bytes=0,
+        kv_written_bytes=kv_bytes_per_token(config, bytes_per_number) * prompt_tokens,
+    )
+
+
+def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int, batch: int = 1) -> Cost:
+    """One new token for each of ``batch`` sequences that share a pass over the weights.
+
+    ``context_tokens`` are the keys that the new token reads, its own among them; it was just made, so one
+    fewer comes from memory.
+    """
+    _check("context_tokens", context_tokens)
+    _check("batch", batch)
+    row_bytes = kv_bytes_per_token(config, bytes_per_number)
+    return Cost(
+        matmul_flops=2 * batch * (layer_matmul_parameters(config) + head_parameters(config)),
+        attention_flops=batch * _attention_flops(config, context_tokens),
+        weight_bytes=_weight_bytes(config, bytes_per_number),
+        kv_read_bytes=batch * row_bytes * (context_tokens - 1),
+        kv_written_bytes=batch * row_bytes,
+    )
+
+
+def _attention_flops(config: ModelConfig, score_cells: int) -> int:
+    """Each cell of the scores is a dot product of head_dim numbers, and then weighs one value of head_dim numbers."""
+    return 4 * config.layers * config.query_heads * config.head_dim * score_cells
+
+
+def _weight_bytes(config: ModelConfig, bytes_per_number: int) -> int:
+    """Every matrix once, the head too; of the embedding only a few rows are read, left out here as are norms and biases."""
+    return (layer_matmul_parameters(config) + head_parameters(config)) * bytes_per_number
+
+
+def _check(name: str, value: int) -> None:
+    if value < 1:
+        raise ValueError(f"{name}: expected at least 1, got {value}.")
