@@ -28,13 +28,23 @@ def main(arguments: Sequence[str]) -> int:
     what.add_argument("--show", action="store_true", help="print each figure's numbers as CSV; write nothing")
     what.add_argument("--check", action="store_true", help="fail if a drawing is not the one in build/; write nothing")
     what.add_argument("--write", action="store_true", help="draw into build/ (the default)")
+    add_site_flags(parser)
+    options = parser.parse_args(arguments)
+    return draw(chosen_site(options), options.ids, show=options.show, check=options.check)
+
+
+def add_site_flags(parser: argparse.ArgumentParser) -> None:
+    """The words that `run` was given, so that what it recorded is found again."""
     parser.add_argument("--model", default=paths.DEFAULT_MODEL, help="the model that was given to `run`")
     parser.add_argument("--prompt", help="the prompt that was given to `run`")
     parser.add_argument("--name", help="the folder below build/ that was given to `run`")
-    options = parser.parse_args(arguments)
-    local = options.name or options.prompt is not None or options.model != paths.DEFAULT_MODEL
-    site = paths.local_site(options.model, options.prompt, options.name) if local else paths.PUBLISHED
-    return draw(site, options.ids, show=options.show, check=options.check)
+
+
+def chosen_site(options: argparse.Namespace) -> Site:
+    """The published site unless another model, prompt or name was given."""
+    if options.name is None and options.prompt is None and options.model == paths.DEFAULT_MODEL:
+        return paths.PUBLISHED
+    return paths.local_site(options.model, options.prompt, options.name)
 
 
 def draw(site: Site, ids: Sequence[str] = (), *, show: bool = False, check: bool = False) -> int:

@@ -24,6 +24,8 @@ NAMED: dict[str, tuple[tuple[str, str | None, str | None], ...]] = {
     "tour": (
         ("kvref.generate.prefill", None, None),
         ("kvref.generate.decode_step", None, None),
+        ("kvref.cache.contiguous.ContiguousCache.append", None, None),
+        ("kvref.ops.attention.written_out", None, None),
     ),
 }
 # Words in comments that carry the colour of their role in figures and formulas.

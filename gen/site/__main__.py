@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from gen import paths
+from gen.draw import add_site_flags, chosen_site
 from gen.errors import UserError
 from gen.paths import ROOT
 from gen.site import cite
@@ -29,10 +29,10 @@ def main(arguments: Sequence[str]) -> int:
     """Build or serve; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m gen.site", description="Build or show the pages.")
     parser.add_argument("what", choices=("build", "serve"))
-    parser.add_argument("--site", default=paths.PUBLISHED_NAME, help="a folder below build/ (default: published)")
+    add_site_flags(parser)
     parser.add_argument("--address", default="127.0.0.1:8000", help="where to serve")
     options = parser.parse_args(arguments)
-    os.environ["KVREF_SITE"] = options.site
+    os.environ["KVREF_SITE"] = chosen_site(options).name
     os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a notice printed at each build would hide real warnings
     os.environ.setdefault("SOURCE_DATE_EPOCH", epoch())
     flags = ["--strict"] if options.what == "build" else ["--dev-addr", options.address]

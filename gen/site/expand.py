@@ -30,7 +30,7 @@ class Page:
 
     def to(self, target: str) -> str:
         """The address of `target` (from the site's root) as seen from this page."""
-        return get_relative_url(target, self.url)
+        return str(get_relative_url(target or "./", self.url))
 
     # --- in a sentence ---------------------------------------------------------------------------------------------
 

@@ -4,16 +4,15 @@ import { readFileSync } from "node:fs";
 import katex from "katex";
 
 const ROLES = ["query", "key", "value", "weight"];
-// KaTeX knows colours but no classes in MathML: each role travels as a colour that nobody would write.
-const colour = (index) => `#0a0b0${index}`;
+// KaTeX knows colours but no classes in MathML: each role travels as the name of a colour that there is not.
 const macros = Object.fromEntries(
-  ROLES.map((role, index) => [role === "value" ? "\\val" : `\\${role}`, `\\textcolor{${colour(index)}}{#1}`]),
+  ROLES.map((role) => [role === "value" ? "\\val" : `\\${role}`, `\\textcolor{kvrole${role}}{#1}`]),
 );
 
 function typeset({ tex, display }) {
   const html = katex.renderToString(tex, { displayMode: display, output: "mathml", strict: "error", macros: { ...macros } });
   const math = html.replace(/^<span class="katex">|<\/span>$|<annotation[^>]*>.*?<\/annotation>|<\/?semantics>/gs, "");
-  return math.replace(/ ?mathcolor="#0a0b0(\d)"/g, (_, index) => ` class="kv-role-${ROLES[index]}"`);
+  return math.replace(/mathcolor="kvrole(\w+)"/g, 'class="kv-role-$1"');
 }
 
 const answers = JSON.parse(readFileSync(0, "utf8")).map((formula) => {

@@ -1,0 +1,113 @@
+"""The real pages, built from the published data: every digit has an origin, nothing published is lost, builds are alike."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gen import artefacts, paths
+from gen.paths import ROOT
+from gen.site.visible import Run, runs
+
+# Once published, an address is kept for ever: lines may be added here, never changed or taken away.
+PAGES = """
+index tour learn/before-you-start learn/one-token learn/prefill learn/decode
+reference/figures reference/notation about/made about/cite
+""".split()
+FIGURES = """
+cover tour-rows tour-prefill tour-decode tour-memory tour-intensity tokens causal-mask next-token lanes old-keys
+prefill-cells head-map prefill-grid all-heads decode-row decode-grid decode-next
+""".split()
+# Where a digit needs no origin of its own: it is one, or it is drawn from the records as a whole.
+ORIGINS = frozenset({".kv-num", ".kv-val", "code", "pre", "math", "time", ".kv-frame", ".kv-controls", ".kv-status"})
+CHROME = frozenset({"nav", "header", "footer", "button", ".md-sidebar", ".md-search", ".md-copyright"})
+# Digits that are part of a name or a definition, each with its reason.
+ALLOWED = {
+    r"\bCC BY 4\.0\b": "the name of a licence",
+    r"\bGPT-2\b": "the name of a model",
+    r"\b(?:float32|float64|fp16|bf16)\b": "the name of a number format",
+    r"\bfirst 8\b": "how many columns the picture draws, a setting of the figure",
+    r"\b64 tokens\b": "the longest prompt that the command takes, a limit of the program",
+    r"θ = ": "a letter; the number after it is a mark",
+}
+
+
+def build(folder: Path, **environment: str) -> Path:
+    """The published site, built into `folder` by a process of its own."""
+    program = "from mkdocs.__main__ import cli; cli()"
+    flags = ["build", "--strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(folder)]
+    settings = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "1795910400", "KVREF_SITE": paths.PUBLISHED_NAME}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *flags],
+        cwd=ROOT,
+        env=os.environ | settings | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = build(tmp_path_factory.mktemp("built") / "site")
+    yield folder
+    shutil.rmtree(folder)
+
+
+def html(built: Path, page: str) -> str:
+    return (built / ("" if page == "index" else page) / "index.html").read_text()
+
+
+def test_no_page_and_no_figure_is_lost(built: Path) -> None:
+    for page in PAGES:
+        assert (built / ("" if page == "index" else page) / "index.html").is_file(), page
+    assert [name for name in FIGURES if name not in {row.id for row in artefacts.FIGURES}] == []
+    for row in artefacts.FIGURES:
+        assert f'id="fig-{row.id}"' in html(built, row.page)
+        assert row.id in FIGURES, "new: add it to the list above"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_digit_has_an_origin(built: Path, page: str) -> None:
+    article = re.findall(r"<article.*?</article>", html(built, page), re.DOTALL)[0]
+    bare = [run.text.strip() for run in runs(article, outside=ORIGINS | CHROME) if has_digit(run)]
+    assert bare == []
+
+
+def has_digit(run: Run) -> bool:
+    text = run.text
+    for pattern in ALLOWED:
+        text = re.sub(pattern, "", text)
+    return re.search(r"\d", text) is not None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_key_and_no_tex_is_left(built: Path, page: str) -> None:
+    text = " ".join(run.text for run in runs(html(built, page), outside=frozenset({"code", "pre"})))
+    assert re.findall(r"\{/?(?:num|val|fig|code|demo|steps|published|figures)", text) == []
+    assert re.findall(r"\\[a-zA-Z(\[]+|\$\$", text) == []
+
+
+def test_every_number_leads_to_its_record(built: Path) -> None:
+    listed = html(built, "reference/figures")
+    for page in PAGES:
+        for name, key in re.findall(r'data-record="([^"]*)" data-key="([^"]*)"', html(built, page)):
+            assert (built / "data" / "recomputed" / f"{name}.json").is_file(), key
+        for anchor in re.findall(r'class="kv-num" href="[^"]*#([^"]*)"', html(built, page)):
+            assert f'id="{anchor}"' in listed
+
+
+def test_two_builds_are_alike(built: Path, tmp_path: Path) -> None:
+    """In another folder, with other seeds for Python's hashes and in another time zone."""
+    again = build(tmp_path / "again", PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    files = sorted(path.relative_to(built) for path in built.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    assert [name for name in files if (built / name).read_bytes() != (again / name).read_bytes()] == []

@@ -1,0 +1,105 @@
+"""Keys, formats and the manifest."""
+
+import pytest
+
+from gen.errors import CheckFailed, UserError
+from gen.paths import Site
+from gen.tables import Records, UnknownKey, shown_as
+from tests.gen.right.conftest import VALUES, write_data
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (46080, "", "46,080"),
+        (46080, "KiB", "45 KiB"),
+        (23040, "KiB", "22.5 KiB"),
+        (47185920, "MiB", "45 MiB"),
+        (46080, "bytes", "46,080 B"),
+        (46080, "B", "46,080 B"),
+        (1.25 * 1024**3, "GiB", "1.25 GiB"),
+        (0.3, "%", "30%"),
+        (0.1234, "%", "12.34%"),
+        (1.2e-5, "sci", "1.2 × 10⁻⁵"),
+        (1e-5, "sci", "10⁻⁵"),
+        (3.4e9, "sci", "3.4 × 10⁹"),
+        (7.81, "x", "7.8×"),
+        (12.0, "x", "12×"),
+        (0.062, "x", "0.062×"),
+        (1.26e-3, ".2f", "0.00"),
+        (8.126, ".2f", "8.13"),
+        (12345.0, ".0f", "12,345"),
+        (-2.5, "", "\u22122.5"),
+        (-2.5, ".1f", "\u22122.5"),
+        (100000.0, "", "100,000"),
+        (0.123456, "", "0.1235"),
+        (1.5e-6, "", "1.5 × 10⁻⁶"),
+        (" sat", "text", "sat"),
+        ("sat", "", "sat"),
+    ],
+)
+def test_a_number_is_written_in_one_way(value: object, form: str, shown: str) -> None:
+    assert shown_as(value, form) == shown
+
+
+def test_a_key_gives_value_file_and_path(records: Records) -> None:
+    number = records.number("one-token.total.ratio | x")
+    assert (number.text, number.exact, number.key) == ("7.8×", "7.81", "total.ratio")
+    assert number.record == "smollm2-135m-instruct/one-token"
+    assert records.number("cat.tokens.-1.text|text").text == "<i>"
+    assert records.number("cat/kv-00.k.0.1|.1f").text == "\u22121.0"
+    assert records.plain("all {val:cat.tokens_total} of {num:model.bytes|KiB}") == "all 15 of 45 KiB"
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("one-tokn.total.ratio", "one-token"),
+        ("one-token.total.ration", "one-token.total.ratio"),
+        ("cat.token_total", "cat.tokens_total"),
+        ("cat.tokens.9.text", "cat.tokens.0.text"),
+        ("one-token.total", "one-token.total.flops"),
+        ("one-token", "one-token."),
+        ("cat.prompt_text.length", "cat.prompt_text"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(records: Records, key: str, nearest: str) -> None:
+    with pytest.raises(UnknownKey) as problem:
+        records.number(key)
+    assert key in str(problem.value)
+    assert nearest in str(problem.value)
+
+
+@pytest.mark.parametrize("text", ["model.bytes|MB", "model.bytes|.12f", "cat.prompt_text|KiB", "model.stand_in"])
+def test_a_format_that_does_not_fit_is_refused(records: Records, text: str) -> None:
+    with pytest.raises(UnknownKey, match=r"format|is no number"):
+        records.number(text)
+
+
+def test_data_that_disagree_with_the_manifest_are_refused(site: Site) -> None:
+    file = site.record("smollm2-135m-instruct", "model")
+    file.write_bytes(file.read_bytes().replace(b"46080", b"46081"))
+    with pytest.raises(CheckFailed, match=r"model\.json.*gen run"):
+        Records(site)
+    file.unlink()
+    with pytest.raises(CheckFailed, match=r"missing.*gen run"):
+        Records(site)
+
+
+def test_a_record_that_the_manifest_does_not_have_is_refused(site: Site) -> None:
+    site.record("smollm2-135m-instruct", "extra").write_bytes(b"{}")
+    with pytest.raises(CheckFailed, match="not in the manifest"):
+        Records(site)
+
+
+def test_without_data_the_command_that_makes_them_is_named(site: Site) -> None:
+    site.manifest.unlink()
+    with pytest.raises(UserError, match="gen run"):
+        Records(site)
+
+
+def test_a_site_of_another_model_shows_that_model(site: Site) -> None:
+    write_data(site, VALUES, model="gpt2")
+    for file in site.model_folder("smollm2-135m-instruct").rglob("*.json"):
+        file.unlink()
+    assert Records(site).model == "gpt2"
