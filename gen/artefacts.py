@@ -42,7 +42,7 @@ FIGURES: tuple[Figure, ...] = (
         "K,V rows computed in each pass, without a cache and with one.",
         "The whole reply takes {val:one-token.total.without.kv_rows} rows in every layer without a cache"
         " and {val:one-token.total.with.kv_rows} with one.",
-        options={"parts": ["lanes", "counts", "memory", "blocks"]},
+        options={"parts": ["lanes", "counts"]},
     ),
     Figure(
         "tour-prefill",
@@ -111,6 +111,7 @@ FIGURES: tuple[Figure, ...] = (
         "Without a cache {val:one-token.total.without.kv_rows} K,V rows in every layer, with one"
         " {val:one-token.total.with.kv_rows}; the cache then takes"
         " {val:one-token.cache_bytes_after.float32|bytes} in float32.",
+        options={"parts": ["lanes", "counts", "memory", "blocks"]},
     ),
     Figure(
         "old-keys",
