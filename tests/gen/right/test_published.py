@@ -1,4 +1,4 @@
-"""The real pages, built from the published data: every digit has an origin, nothing published is lost, builds are alike."""
+"""The real pages, from the published data: every digit has an origin, nothing is lost, two builds are alike."""
 
 import os
 import re
@@ -15,14 +15,38 @@ from gen.paths import ROOT
 from gen.site.visible import Run, runs
 
 # Once published, an address is kept for ever: lines may be added here, never changed or taken away.
-PAGES = """
-index tour learn/before-you-start learn/one-token learn/prefill learn/decode
-reference/figures reference/notation about/made about/cite
-""".split()
-FIGURES = """
-cover tour-rows tour-prefill tour-decode tour-memory tour-intensity tokens causal-mask next-token lanes old-keys
-prefill-cells head-map prefill-grid all-heads decode-row decode-grid decode-next
-""".split()
+PAGES = [
+    "index",
+    "tour",
+    "learn/before-you-start",
+    "learn/one-token",
+    "learn/prefill",
+    "learn/decode",
+    "reference/figures",
+    "reference/notation",
+    "about/made",
+    "about/cite",
+]
+FIGURES = [
+    "cover",
+    "tour-rows",
+    "tour-prefill",
+    "tour-decode",
+    "tour-memory",
+    "tour-intensity",
+    "tokens",
+    "causal-mask",
+    "next-token",
+    "lanes",
+    "old-keys",
+    "prefill-cells",
+    "head-map",
+    "prefill-grid",
+    "all-heads",
+    "decode-row",
+    "decode-grid",
+    "decode-next",
+]
 # Where a digit needs no origin of its own: it is one, or it is drawn from the records as a whole.
 ORIGINS = frozenset({".kv-num", ".kv-val", "code", "pre", "math", "time", ".kv-frame", ".kv-controls", ".kv-status"})
 CHROME = frozenset({"nav", "header", "footer", "button", ".md-sidebar", ".md-search", ".md-copyright"})
