@@ -1,0 +1,67 @@
+// @ts-check
+// The controls of a figure: written as HTML once, then kept in step with the state. Every control is a form element
+// with a visible label; a range has a button on either side, for those who cannot drag.
+
+import { escape } from "./format.js";
+
+/** @typedef {import("./state.js").Field} Field */
+
+/** @param {Field[]} fields */
+export function controls(fields) {
+  const shown = fields.filter(useful);
+  return shown.length === 0 ? "" : `<form class="kv-controls" autocomplete="off">${shown.map(control).join("")}</form>`;
+}
+
+/** A choice between one thing is none. @param {Field} field */
+function useful(field) {
+  return field.kind === "range" ? (field.max ?? 0) > (field.min ?? 0) : (field.options?.length ?? 0) > 1;
+}
+
+/** @param {Field} field */
+function control(field) {
+  if (field.kind === "choice") return `<label>${escape(field.label)} <select name="${field.name}">${options(field)}</select></label>`;
+  const at = Number(field.value);
+  const button = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ words) =>
+    `<button type="button" data-by="${by}" data-for="${field.name}" aria-label="${words} ${escape(field.label.toLowerCase())}"${end(field, at, by)}>${sign}</button>`;
+  return `<span class="kv-range">${button(-1, "◀", "previous")}<label>${escape(field.label)} <input type="range" name="${field.name}" min="${field.min}" max="${field.max}" value="${at}" aria-valuetext="${escape(name(field, at))}"></label>`
+    + `${button(1, "▶", "next")}<output>${escape(name(field, at))}</output></span>`;
+}
+
+/** @param {Field} field @param {number} at @param {number} by */
+function end(field, at, by) {
+  return at + by < (field.min ?? 0) || at + by > (field.max ?? 0) ? ' aria-disabled="true"' : "";
+}
+
+/** @param {Field} field @param {number} at */
+function name(field, at) {
+  return field.names?.[at] ?? String(at);
+}
+
+/** @param {Field} field */
+function options(field) {
+  return (field.options ?? []).map((option) => `<option value="${escape(option.value)}"${option.value === field.value ? " selected" : ""}>${escape(option.text)}</option>`).join("");
+}
+
+/** Put a state's values into the controls. @param {HTMLFormElement|null} form @param {Field[]} fields */
+export function sync(form, fields) {
+  for (const field of form ? fields : []) {
+    const found = form?.elements.namedItem(field.name);
+    if (found instanceof HTMLSelectElement) {
+      const wanted = options(field);
+      if (found.innerHTML !== wanted) found.innerHTML = wanted;
+      found.value = String(field.value);
+    } else if (found instanceof HTMLInputElement) {
+      found.min = String(field.min);
+      found.max = String(field.max);
+      found.value = String(field.value);
+      found.setAttribute("aria-valuetext", name(field, Number(field.value)));
+      const around = found.closest(".kv-range");
+      const output = around?.querySelector("output");
+      if (output) output.textContent = name(field, Number(field.value));
+      for (const button of around?.querySelectorAll("button") ?? []) {
+        if (end(field, Number(field.value), Number(button.dataset.by))) button.setAttribute("aria-disabled", "true");
+        else button.removeAttribute("aria-disabled");
+      }
+    }
+  }
+}

@@ -1,0 +1,167 @@
+// @ts-check
+// The one element behind every picture. Its content, drawn at build, is already the figure; this adopts it: controls
+// work, cells can be read, the address keeps the state. Nothing is fetched before the reader does something.
+
+import { sync } from "./controls.js";
+import { showOrigin } from "./numbers.js";
+import { makeReadable, spokenCell } from "./reading.js";
+import { load } from "./records.js";
+import { format, parse, texts, validate, withState } from "./state.js";
+import { cells, html } from "./write/html.js";
+
+export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps"];
+const WAIT_MS = 150; // a slider moves faster than an address may
+
+export class KvFigure extends HTMLElement {
+  /** @type {any} */ context = {};
+  /** @type {any} */ picture;
+  /** @type {import("./state.js").State|null} */ state = null;
+  /** @type {any} */ model;
+  /** @type {Promise<any>|undefined} */ #ready;
+  /** @type {IntersectionObserver|undefined} */ #near;
+  #turn = 0;
+  #timer = 0;
+
+  connectedCallback() {
+    this.context = JSON.parse(this.getAttribute("context") ?? "{}");
+    this.#near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.wake(), { rootMargin: "300px" });
+    this.#near.observe(this);
+  }
+
+  disconnectedCallback() {
+    this.#near?.disconnect();
+  }
+
+  /** The part that the picture stands in. @returns {HTMLElement} */
+  get frame() {
+    return /** @type {HTMLElement} */ (this.querySelector(".kv-frame"));
+  }
+
+  /** Load the picture's module, adopt the static frame, and take up the state that the address asks for. */
+  wake() {
+    this.#near?.disconnect();
+    this.#ready ??= this.#wake();
+    return this.#ready;
+  }
+
+  async #wake() {
+    const name = PICTURES.find((one) => one === this.getAttribute("picture"));
+    if (!name) return;
+    this.picture = await import(`./pictures/${name}.js`);
+    this.state = validate(this.picture, this.context);
+    this.#listen();
+    const asked = parse(location.search, this.context.figure);
+    if (asked.size > 0) await this.choose(asked, false);
+    this.linkState();
+    this.toggleAttribute("live", true);
+  }
+
+  #listen() {
+    const form = this.querySelector("form");
+    form?.addEventListener("submit", (event) => event.preventDefault());
+    form?.addEventListener("input", (event) => {
+      const control = /** @type {HTMLInputElement|HTMLSelectElement} */ (event.target);
+      this.choose(new Map([[control.name, control.value]]));
+    });
+    form?.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest("button") : null;
+      if (!button || !this.state || button.hasAttribute("aria-disabled")) return;
+      const name = String(button.dataset.for);
+      this.choose(new Map([[name, String(Number(this.state[name]) + Number(button.dataset.by))]]));
+    });
+    for (const kind of ["pointerenter", "focusin"]) this.addEventListener(kind, () => this.#learn(), { once: true });
+    makeReadable(this.frame, {
+      cellAt: (element) => (this.model ? cells(this.model)[[...this.frame.querySelectorAll(".c")].indexOf(element)] : undefined),
+      read: (cell) => this.#read(cell),
+      explain: async (_, element) => {
+        await this.#learn();
+        const cell = cells(this.model)[[...this.frame.querySelectorAll(".c")].indexOf(element)];
+        if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say });
+      },
+    });
+  }
+
+  /** Fetch what the frame shows, so that its cells can be read; the frame stays as it is. */
+  async #learn() {
+    if (this.model || !this.picture || !this.state) return;
+    const state = this.state;
+    const model = this.picture.draw(state, await load(this.picture.needs(state, this.context)), this.context);
+    if (state === this.state) this.model = model;
+  }
+
+  /** @param {any} cell */
+  #read(cell) {
+    const line = this.querySelector(".kv-readout");
+    if (line && cell) line.textContent = spokenCell(cell) + (cell.file ? ` · ${cell.file}.json › ${cell.key}` : "");
+  }
+
+  /** Change fields of the state; values that do not exist are dropped. @param {Map<string, string>} changed @param {boolean} [keep] in the address */
+  async choose(changed, keep = true) {
+    if (!this.picture || !this.state) await this.wake();
+    const wanted = texts(/** @type {import("./state.js").State} */ (this.state));
+    for (const [name, value] of changed) wanted.set(name, value);
+    const next = validate(this.picture, this.context, wanted);
+    if (this.state && format(next) === format(this.state)) return;
+    this.state = next;
+    sync(this.querySelector("form"), this.fields());
+    await this.redraw();
+    this.linkState();
+    if (keep) this.#keep();
+  }
+
+  /** The fields with the present values. @returns {import("./state.js").Field[]} */
+  fields() {
+    const state = /** @type {import("./state.js").State} */ (this.state);
+    return this.picture.fields(state, this.context).map((/** @type {any} */ field) => ({ ...field, value: state[field.name] }));
+  }
+
+  /** Draw the present state from its records. */
+  async redraw() {
+    this.#turn += 1;
+    const turn = this.#turn;
+    const state = /** @type {import("./state.js").State} */ (this.state);
+    try {
+      const model = this.picture.draw(state, await load(this.picture.needs(state, this.context)), this.context);
+      if (turn === this.#turn) this.show(model);
+    } catch (problem) {
+      const status = this.querySelector(".kv-status");
+      if (status) status.textContent = "These numbers could not be fetched; the picture shows the state before.";
+      if (!(problem instanceof TypeError)) console.warn(problem);
+    }
+  }
+
+  /** Put a model in place of the frame's content, keeping where the reader was. @param {any} model */
+  show(model) {
+    const grids = [...this.frame.querySelectorAll("[role=grid]")];
+    const focused = grids.indexOf(/** @type {Element} */ (document.activeElement));
+    const lefts = [...this.frame.querySelectorAll(".kv-scroll")].map((box) => box.scrollLeft);
+    this.model = model;
+    this.frame.innerHTML = html(model);
+    this.frame.querySelectorAll(".kv-scroll").forEach((box, i) => (box.scrollLeft = lefts[i] ?? 0));
+    const status = this.querySelector(".kv-status");
+    if (status) status.textContent = model.summary;
+    if (focused >= 0) /** @type {HTMLElement|undefined} */ (this.frame.querySelectorAll("[role=grid]")[focused])?.focus({ preventScroll: true });
+  }
+
+  #keep() {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      const { figure } = this.context;
+      history.replaceState(history.state, "", withState(location.search, figure, /** @type {any} */ (this.state)) + location.hash);
+    }, WAIT_MS);
+  }
+
+  /** The figure's own link leads to the present state. */
+  linkState() {
+    const { figure } = this.context;
+    const link = this.closest("figure")?.querySelector(".kv-tool-link");
+    const query = this.state && Object.keys(this.state).length > 0 ? withState("", figure, this.state) : "";
+    link?.setAttribute("href", `${query}#fig-${figure}`);
+  }
+}
+
+/** The figure element of an id, if it stands on this page. @param {string} id @returns {KvFigure|null} */
+export function figureOf(id) {
+  const element = document.getElementById(`fig-${id}`)?.firstElementChild;
+  return element instanceof KvFigure ? element : null;
+}

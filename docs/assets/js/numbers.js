@@ -1,0 +1,83 @@
+// @ts-check
+// Touch any number: its exact value, the file and key that hold it, and the command that makes it again. One small
+// box for numbers in sentences and for cells of pictures.
+
+import { address, file } from "./records.js";
+
+/** @typedef {{record: string, key: string, exact: string, say?: string}} Origin */
+
+/** Show where a number comes from, beside it. @param {Element} beside @param {Origin} origin */
+export async function showOrigin(beside, origin) {
+  const box = theBox();
+  box.replaceChildren(...contents(origin));
+  if (!box.matches(":popover-open")) box.showPopover();
+  place(box, beside.getBoundingClientRect());
+  const command = box.querySelector(".kv-command");
+  try {
+    const { identity } = await file(origin.record);
+    if (command?.isConnected) command.textContent = identity.command;
+  } catch {
+    if (command?.isConnected) command.textContent = "python -m gen run";
+  }
+  if (box.matches(":popover-open")) place(box, beside.getBoundingClientRect());
+}
+
+function theBox() {
+  const found = document.getElementById("kv-origin");
+  if (found) return found;
+  const box = document.createElement("div");
+  box.id = "kv-origin";
+  box.popover = "auto";
+  box.tabIndex = -1;
+  box.setAttribute("role", "dialog");
+  box.setAttribute("aria-label", "Where this number comes from");
+  document.body.append(box);
+  return box;
+}
+
+/** @param {Origin} origin */
+function contents(origin) {
+  const link = element("a", `${origin.record}.json`);
+  link.setAttribute("href", address(origin.record));
+  const rows = [["exact value", element("code", origin.exact)], ["file", link], ["key", element("code", origin.key)],
+    ["made by", element("code", "…", "kv-command")]];
+  const list = document.createElement("dl");
+  for (const [name, value] of rows) list.append(element("dt", String(name)), wrap("dd", /** @type {Node} */ (value)));
+  const close = element("button", "Close", "kv-close");
+  close.setAttribute("type", "button");
+  close.addEventListener("click", () => theBox().hidePopover());
+  return [...(origin.say ? [element("p", origin.say)] : []), list, close];
+}
+
+/** @param {string} tag @param {string} text @param {string} [name] */
+function element(tag, text, name) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+/** @param {string} tag @param {Node} inside */
+function wrap(tag, inside) {
+  const made = document.createElement(tag);
+  made.append(inside);
+  return made;
+}
+
+/** Below the number where there is room, else above; never over the edge. @param {HTMLElement} box @param {DOMRect} at */
+function place(box, at) {
+  const { offsetWidth: width, offsetHeight: height } = box;
+  const below = at.bottom + 8 + height <= innerHeight;
+  box.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - width - 8))}px`;
+  box.style.top = `${Math.max(8, below ? at.bottom + 8 : at.top - height - 8)}px`;
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a.kv-num") : null;
+  if (!(link instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  const { record, key, exact } = link.dataset;
+  if (!record || !key) return;
+  event.preventDefault();
+  showOrigin(link, { record, key, exact: exact ?? link.textContent ?? "" });
+  if (event.detail === 0) theBox().focus(); // opened by keyboard
+});

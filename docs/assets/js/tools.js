@@ -1,0 +1,105 @@
+// @ts-check
+// What stands around figures: sentences with a button that puts a figure into a state ("demo"), the copied link, and
+// the files of the present state. The files at the same links hold the static frame, for when no script runs.
+
+import { KvFigure, figureOf } from "./figure.js";
+import { load } from "./records.js";
+import { parse } from "./state.js";
+
+const SCALE = 2; // pixels of a PNG per pixel of the drawing
+
+/** @param {MouseEvent} event */
+function click(event) {
+  const on = event.target instanceof Element ? event.target.closest("a.kv-demo, .kv-tool-link, .kv-tool-svg, .kv-tool-csv, .kv-tool-png") : null;
+  if (!on || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  if (on.matches(".kv-demo")) return demo(event, /** @type {HTMLAnchorElement} */ (on));
+  const figure = on.closest("figure.kv-figure")?.firstElementChild;
+  if (!(figure instanceof KvFigure)) return;
+  if (on.matches(".kv-tool-link")) return void copy(event, figure, /** @type {HTMLAnchorElement} */ (on));
+  event.preventDefault();
+  const kind = on.matches(".kv-tool-svg") ? "svg" : on.matches(".kv-tool-csv") ? "csv" : "png";
+  save(figure, kind);
+}
+
+/** @param {MouseEvent} event @param {HTMLAnchorElement} link */
+function demo(event, link) {
+  const address = new URL(link.href, location.href);
+  const id = address.hash.replace("#fig-", "");
+  const figure = address.pathname === location.pathname ? figureOf(id) : null;
+  if (!figure) return;
+  event.preventDefault();
+  history.pushState(history.state, "", address.search + address.hash);
+  dispatchEvent(new HashChangeEvent("hashchange")); // a tour opens the step that the figure stands in
+  figure.choose(parse(address.search, id));
+  const smooth = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  figure.closest("figure")?.scrollIntoView({ block: "nearest", behavior: smooth ? "smooth" : "auto" });
+}
+
+/** @param {MouseEvent} event @param {KvFigure} figure @param {HTMLAnchorElement} link */
+async function copy(event, figure, link) {
+  if (!navigator.clipboard) return;
+  event.preventDefault();
+  history.replaceState(history.state, "", link.href);
+  try {
+    await navigator.clipboard.writeText(link.href);
+    say(link, "copied");
+  } catch {
+    say(link, "in the address");
+  }
+}
+
+/** @param {Element} link @param {string} words */
+function say(link, words) {
+  const before = link.textContent;
+  link.textContent = words;
+  link.setAttribute("role", "status");
+  setTimeout(() => {
+    link.textContent = before;
+    link.removeAttribute("role");
+  }, 1500);
+}
+
+/** @param {KvFigure} figure @param {"svg"|"csv"|"png"} kind */
+async function save(figure, kind) {
+  await figure.wake();
+  const model = figure.model ?? figure.picture.draw(figure.state, await load(figure.picture.needs(figure.state, figure.context)), figure.context);
+  const { csv, svg } = await import("./picture.js");
+  const name = `${figure.context.figure}.${kind}`;
+  if (kind === "csv") return download(new Blob([csv(model)], { type: "text/csv" }), name);
+  const caption = figure.closest("figure")?.querySelector("figcaption");
+  const drawing = svg(model, { title: caption?.querySelector("strong")?.textContent ?? name, alt: caption?.textContent ?? "" });
+  if (kind === "svg") return download(new Blob([drawing], { type: "image/svg+xml" }), name);
+  download(await pixels(drawing), name);
+}
+
+/** @param {string} drawing @returns {Promise<Blob>} */
+async function pixels(drawing) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing)}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.naturalWidth * SCALE, image.naturalHeight * SCALE];
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no picture"))), "image/png"));
+}
+
+/** @param {Blob} blob @param {string} name */
+function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+document.addEventListener("click", click);
+addEventListener("popstate", () => {
+  for (const figure of document.querySelectorAll("figure.kv-figure > :first-child")) {
+    if (!(figure instanceof KvFigure)) continue;
+    const asked = parse(location.search, figure.context.figure);
+    if (asked.size > 0 && figure.state) figure.choose(asked, false);
+  }
+});
+const showButtons = () => document.querySelectorAll(".kv-tool-png[hidden]").forEach((button) => button.removeAttribute("hidden"));
+showButtons();
+/** @type {any} */ (window).document$?.subscribe(showButtons);

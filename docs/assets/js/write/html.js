@@ -1,0 +1,124 @@
+// @ts-check
+// A picture's model as HTML: tables and boxes, so that values are text which can be read, selected, spoken and printed.
+// The same function writes the static frame at build and the live frame in the browser.
+
+import { escape } from "../format.js";
+
+const STEPS = 10; // levels of tint
+
+/** The picture. @param {{parts: any[]}} model */
+export function html(model) {
+  return model.parts.map((part) => WRITERS[/** @type {keyof typeof WRITERS} */ (part.kind)](part)).join("");
+}
+
+/** Every cell of a picture in the order in which it stands in the HTML. @param {{parts: any[]}} model @returns {any[]} */
+export function cells(model) {
+  return model.parts.flatMap((part) => {
+    if (part.kind === "strip") return part.items;
+    if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => row.cells.filter((/** @type {any} */ cell) => cell.kind !== "note"));
+    if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads);
+    if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots);
+    return [];
+  });
+}
+
+/** @param {any} cell */
+function classes(cell) {
+  const names = ["c", `k-${cell.kind ?? "token"}`];
+  if (cell.role) names.push(`r-${cell.role}`);
+  if (cell.t !== undefined) names.push(`t${Math.round(cell.t * STEPS)}`);
+  if (cell.neg) names.push("neg");
+  if (cell.clip) names.push("clip");
+  if (cell.mark) names.push(`m-${cell.mark}`);
+  if (cell.divide) names.push("divide");
+  return names.join(" ");
+}
+
+/** @param {number} share */
+function bar(share) {
+  return `<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${(share * 100).toFixed(2)}" height="10"/></svg>`;
+}
+
+/** @param {string|undefined} text @param {string|undefined} sub */
+function two(text, sub) {
+  return escape(text ?? "") + (sub === undefined ? "" : ` <small>${escape(sub)}</small>`);
+}
+
+/** @param {any} part */
+function strip(part) {
+  const items = part.items.map((/** @type {any} */ item) => {
+    const top = item.top === undefined ? "" : `<small>${escape(item.top)}</small> `;
+    const sub = item.sub === undefined ? "" : ` <small>${escape(item.sub)}</small>`;
+    return `<span role="gridcell" class="${classes(item)}">${top}<b>${escape(item.text)}</b>${sub}</span>`;
+  }).join("");
+  const full = part.full ? " full" : "";
+  return `<div class="kv-strip${full}" role="grid" aria-label="${escape(part.label)}" tabindex="0"><div role="row">${items}</div></div>`;
+}
+
+/** @param {any} part */
+function table(part) {
+  const bands = part.bands ? `<tr>${part.bands.map((/** @type {any} */ band) => (band.text === "" ? `<td colspan="${band.span}"></td>`
+    : `<th scope="colgroup" colspan="${band.span}">${escape(band.text)}</th>`)).join("")}</tr>` : "";
+  const head = part.columns.map((/** @type {any} */ column) => `<th scope="col"${attributes(column)}>${two(column.text, column.sub)}</th>`).join("");
+  const rows = part.rows.map(row).join("");
+  return `<div class="kv-scroll"><table class="kv-table look-${part.look} n-${part.name}" role="grid" aria-label="${escape(part.label)}" tabindex="0">`
+    + `<thead>${bands}<tr><th scope="col" class="corner">${escape(part.corner)}</th>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+/** @param {any} column */
+function attributes(column) {
+  const names = [column.role && `r-${column.role}`, column.mark && `m-${column.mark}`, column.look && `h-${column.look}`].filter(Boolean);
+  return (column.span ? ` colspan="${column.span}"` : "") + (names.length ? ` class="${names.join(" ")}"` : "");
+}
+
+/** @param {any} row */
+function row(row) {
+  const names = [row.mark && `m-${row.mark}`, row.kind && `k-${row.kind}`].filter(Boolean);
+  const open = names.length ? `<tr class="${names.join(" ")}">` : "<tr>";
+  return `${open}<th scope="row">${two(row.head.text, row.head.sub)}</th>${row.cells.map(cell).join("")}</tr>`;
+}
+
+/** @param {any} cell */
+function cell(cell) {
+  const span = cell.span ? ` colspan="${cell.span}"` : "";
+  if (cell.kind === "note") return `<td class="note${cell.mark ? ` m-${cell.mark}` : ""}"${span}>${escape(cell.text)}</td>`;
+  const inside = cell.bar === undefined ? escape(cell.text ?? "") : `${bar(cell.bar)}<span>${escape(cell.text)}</span>`;
+  return `<td class="${classes(cell)}"${span}>${inside}</td>`;
+}
+
+/** @param {any} part */
+function heads(part) {
+  const groups = part.groups.map((/** @type {any} */ group) => {
+    const query = group.heads.map((/** @type {any} */ head) => `<span role="gridcell" class="${classes(head)}">${two(head.text, head.sub)}</span>`).join("");
+    return `<div role="row" class="group"><div class="asks">${query}</div><div class="fork" aria-hidden="true"></div>`
+      + `<div role="rowheader" class="kvhead"><span class="r-key">K</span><span class="r-value">V</span> ${escape(group.name)}</div></div>`;
+  }).join("");
+  return `<div class="kv-heads" role="grid" aria-label="${escape(part.label)}" tabindex="0">${groups}</div>`;
+}
+
+/** @param {any} part */
+function blocks(part) {
+  const all = part.blocks.map((/** @type {any} */ block) => {
+    const slots = block.slots.map((/** @type {any} */ slot) => `<span role="gridcell" class="${classes(slot)}">${escape(slot.text)}</span>`).join("");
+    return `<div role="row" class="block${block.taken ? "" : " m-free"}"><span role="rowheader">block ${escape(block.name)}</span>${slots}</div>`;
+  }).join("");
+  return `<div class="kv-blocks" role="grid" aria-label="${escape(part.label)}" tabindex="0">${all}</div><p class="kv-note">${escape(part.note)}</p>`;
+}
+
+/** @param {any} part */
+function legend(part) {
+  const items = part.items.map((/** @type {any} */ item) => `<li>${item.swatch ? `<span class="sw sw-${item.swatch}" aria-hidden="true"></span>` : ""}${escape(item.text)}</li>`);
+  return `<ul class="kv-legend">${items.join("")}</ul>`;
+}
+
+/** @param {any} part */
+function title(part) {
+  return `<p class="kv-head${part.role ? ` r-${part.role}` : ""}">${escape(part.text)}</p>`;
+}
+
+/** A drawing: the picture has escaped its texts. @param {any} part */
+function drawing(part) {
+  return `<svg class="kv-drawing" viewBox="0 0 ${part.width} ${part.height}" role="img" aria-label="${escape(part.label)}">${part.body}</svg>`;
+}
+
+const WRITERS = { strip, table, heads, blocks, legend, title, drawing };

@@ -1,0 +1,245 @@
+// @ts-check
+// A picture's model as one self-contained SVG with light colours: for slides, papers and the image that stands for a
+// figure elsewhere. Boxes and texts are placed by counting characters, so that no font has to be measured.
+
+import { escape } from "../format.js";
+import { LIGHT, TINT, mix } from "../palette.js";
+
+const WIDTH = 760;
+const GAP = 14;
+const MONO = 7.3; // width of a character at 12 px
+const SANS = 6.4;
+const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number}>} */ ({
+  numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 60 }, squares: { cell: 15, row: 18, head: 64 },
+  matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 },
+});
+const WIDE = /** @type {Record<string, number>} */ ({ text: 90, count: 44 });
+export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
+  + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
+  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted"].map((role) =>
+    `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("");
+
+/** @typedef {{height: number, body: string, width?: number}} Drawn */
+
+/** @param {{summary: string, parts: any[]}} model @param {{title: string, alt: string}} texts */
+export function svg(model, texts) {
+  const lines = wrap(model.summary, WIDTH - 40, SANS * 1.1);
+  let y = 20 + lines.length * 18;
+  let width = WIDTH;
+  let body = lines.map((line, i) => text(20, 26 + i * 18, line, { weight: 600, size: 13 })).join("");
+  for (const part of model.parts) {
+    const drawn = /** @type {Drawn} */ (PARTS[/** @type {keyof typeof PARTS} */ (part.kind)](part));
+    body += `<g transform="translate(20 ${y + GAP})">${drawn.body}</g>`;
+    y += GAP + drawn.height;
+    width = Math.max(width, (drawn.width ?? 0) + 40);
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 20}" width="${width}" height="${y + 20}" role="img">`
+    + `<title>${escape(texts.title)}</title><desc>${escape(texts.alt)}</desc><style>${STYLE}</style>`
+    + `<rect width="100%" height="100%" fill="${LIGHT.paper}"/>${body}</svg>\n`;
+}
+
+/** @param {number} x @param {number} y @param {string} words
+ *  @param {{anchor?: string, mono?: boolean, muted?: boolean, weight?: number, size?: number, fill?: string}} [how] */
+function text(x, y, words, how = {}) {
+  if (!words) return "";
+  const names = [how.mono && "mono", how.muted && "muted"].filter(Boolean).join(" ");
+  const style = (how.weight ? `font-weight:${how.weight};` : "") + (how.size ? `font-size:${how.size}px;` : "") + (how.fill ? `fill:${how.fill}` : "");
+  return `<text x="${round(x)}" y="${round(y)}"${how.anchor ? ` text-anchor="${how.anchor}"` : ""}${names ? ` class="${names}"` : ""}${style ? ` style="${style}"` : ""}>${escape(words)}</text>`;
+}
+
+/** @param {number} x @param {number} y @param {number} w @param {number} h @param {string} fill @param {string} [stroke] @param {number} [width] */
+function box(x, y, w, h, fill, stroke = "none", width = 1) {
+  return `<rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" fill="${fill}"${stroke === "none" ? "" : ` stroke="${stroke}" stroke-width="${width}"`}/>`;
+}
+
+/** @param {number} n */
+function round(n) {
+  return Math.round(n * 100) / 100;
+}
+
+/** @param {string} words @param {number} width @param {number} letter @returns {string[]} */
+function wrap(words, width, letter) {
+  const lines = [""];
+  for (const word of words.split(" ")) {
+    const last = lines.length - 1;
+    if ((lines[last].length + word.length + 1) * letter > width && lines[last]) lines.push(word);
+    else lines[last] += (lines[last] ? " " : "") + word;
+  }
+  return lines;
+}
+
+/** The colour under a cell. @param {any} cell */
+function fill(cell) {
+  const role = /** @type {"key"} */ (cell.neg ? "negative" : cell.role ?? "key");
+  if (cell.kind === "masked") return LIGHT.hair;
+  if (cell.t === undefined || cell.kind === "blank") return LIGHT.paper;
+  return mix(LIGHT[role], cell.t * (cell.kind === "tint" ? 1 : TINT));
+}
+
+/** @param {any} part @returns {Drawn} */
+function strip(part) {
+  let x = 0;
+  let y = 0;
+  const height = part.full ? 54 : 26;
+  const body = part.items.map((/** @type {any} */ item) => {
+    const w = Math.max(part.full ? 46 : 26, item.text.length * MONO + 12);
+    if (item.divide) x += 10;
+    if (x + w > WIDTH - 40) [x, y] = [0, y + height + 6];
+    const ink = item.mark === "future" ? LIGHT.muted : LIGHT.ink;
+    const edge = item.mark === "now" ? LIGHT.new : LIGHT.line;
+    const middle = x + w / 2;
+    const drawn = (item.divide ? box(x - 7, y, 2, height, LIGHT.ink) : "")
+      + box(x, y, w, height, item.role === "prompt" ? LIGHT.soft : LIGHT.paper, edge, item.mark === "now" ? 2 : 1)
+      + (item.top === undefined ? "" : text(middle, y + 14, item.top, { anchor: "middle", muted: true }))
+      + text(middle, y + (part.full ? 31 : 17), item.text, { anchor: "middle", mono: true, fill: ink })
+      + (item.sub === undefined ? "" : text(middle, y + 48, item.sub, { anchor: "middle", muted: true }));
+    x += w + 4;
+    return drawn;
+  }).join("");
+  return { height: y + height, body };
+}
+
+/** @param {any} part @returns {Drawn} */
+function table(part) {
+  const look = LOOKS[part.look];
+  const widths = part.columns.flatMap((/** @type {any} */ column) => Array.from({ length: column.span ?? 1 }, () => WIDE[column.look] ?? look.cell));
+  const lefts = [look.head];
+  for (const w of widths) lefts.push(/** @type {number} */ (lefts.at(-1)) + w);
+  let y = 0;
+  let body = "";
+  if (part.bands) {
+    let at = -1;
+    for (const band of part.bands) {
+      body += text(lefts[Math.max(0, at)], 13, band.text, { weight: 600 });
+      at += band.span;
+    }
+    y += 20;
+  }
+  const tall = part.look === "tint" || part.look === "matrix";
+  body += text(0, y + 13, part.corner, { muted: true });
+  let at = 0;
+  for (const column of part.columns) {
+    const middle = (lefts[at] + lefts[at + (column.span ?? 1)]) / 2;
+    const ink = column.mark === "new" ? LIGHT.new : undefined;
+    body += text(middle, y + 13, column.text ?? "", { anchor: "middle", muted: !ink, fill: ink, weight: ink ? 700 : undefined });
+    if (column.sub) body += text(middle, y + 27, short(column.sub, (column.span ?? 1) * look.cell), { anchor: "middle", mono: true, size: 10.5 });
+    at += column.span ?? 1;
+  }
+  y += tall ? 34 : 20;
+  for (const row of part.rows) {
+    body += tableRow(part, row, look, lefts, y);
+    y += look.row;
+  }
+  return { height: y, body, width: lefts.at(-1) };
+}
+
+/** @param {string} words @param {number} width */
+function short(words, width) {
+  const room = Math.max(2, Math.floor(width / 6.4));
+  return words.length > room ? `${words.slice(0, room - 1)}…` : words;
+}
+
+/** @param {any} part @param {any} row @param {{cell: number, row: number, head: number}} look @param {number[]} lefts @param {number} y */
+function tableRow(part, row, look, lefts, y) {
+  const pale = row.mark === "future";
+  const head = [row.head.sub, row.head.text].filter((one) => one !== undefined).join("  ");
+  let body = text(0, y + look.row * 0.72, short(head, look.head), { mono: part.look === "numbers" || part.look === "matrix", muted: pale, weight: row.kind === "total" ? 700 : undefined });
+  let at = 0;
+  for (const cell of row.cells) {
+    const next = at + (cell.span ?? 1);
+    body += tableCell(part.look, cell, lefts[at], y, lefts[next] - lefts[at], look.row);
+    at = next;
+  }
+  if (row.mark === "new") body += `<rect x="${look.head - 1}" y="${y}" width="${round(/** @type {number} */ (lefts.at(-1)) - look.head)}" height="${look.row - 1}" fill="none" stroke="${LIGHT.new}" stroke-width="2"/>`;
+  return body;
+}
+
+/** @param {string} look @param {any} cell @param {number} x @param {number} y @param {number} w @param {number} h */
+function tableCell(look, cell, x, y, w, h) {
+  if (cell.kind === "note") return text(x + (look === "squares" ? 4 : w - 6), y + h * 0.72, cell.text, { anchor: look === "squares" ? "start" : "end", muted: true });
+  if (cell.kind === "square") return square(cell.mark, x, y, w, h);
+  if (cell.kind === "count") return text(x + w - 4, y + h * 0.72, cell.text, { anchor: "end", mono: true });
+  if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)]) + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
+  if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.mark === "new" ? LIGHT.new : cell.kind === "blank" ? LIGHT.hair : "none", 1);
+  const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + h - 5, cell.bar * (w - 1), 3.5, LIGHT.weight);
+  const corner = cell.clip ? `<path d="M${round(x + w - 7)} ${y + 0.5}h6.5v6.5z" fill="${LIGHT.ink}"/>` : "";
+  return under + corner + text(x + w - 6, y + h * 0.68, cell.text, { anchor: "end", mono: true });
+}
+
+/** @param {string} mark @param {number} x @param {number} y @param {number} w @param {number} h */
+function square(mark, x, y, w, h) {
+  if (mark === "new") return box(x + 1, y + 1, w - 2, h - 2, LIGHT.new);
+  if (mark === "again") return box(x + 1.5, y + 1.5, w - 3, h - 3, mix(LIGHT.again, 0.25), LIGHT.again) + `<path d="M${round(x + 2)} ${round(y + h - 2)}L${round(x + w - 2)} ${round(y + 2)}" stroke="${LIGHT.again}"/>`;
+  return mark === "kept" ? `<circle cx="${round(x + w / 2)}" cy="${round(y + h / 2)}" r="1.8" fill="${LIGHT.line}"/>` : "";
+}
+
+/** @param {any} part @returns {Drawn} */
+function heads(part) {
+  let x = 0;
+  const body = part.groups.map((/** @type {any} */ group) => {
+    const w = group.heads.length * 60;
+    const left = x;
+    const query = group.heads.map((/** @type {any} */ head, /** @type {number} */ i) => {
+      const middle = left + i * 60 + 28;
+      return box(left + i * 60, 0, 56, 40, mix(LIGHT.query, 0.15), head.mark ? LIGHT.new : LIGHT.query, head.mark ? 3 : 1) + text(middle, 17, head.text, { anchor: "middle", weight: 600 })
+        + text(middle, 33, head.sub, { anchor: "middle", muted: true }) + `<path d="M${middle} 40L${left + w / 2 - 2} 66" class="axis"/>`;
+    }).join("");
+    x += w + 18;
+    return query + box(left, 66, w / 2 - 2, 26, mix(LIGHT.key, 0.3), LIGHT.key) + box(left + w / 2 - 2, 66, w / 2 - 2, 26, mix(LIGHT.value, 0.3), LIGHT.value)
+      + text(left + w / 4, 83, "K", { anchor: "middle", weight: 600 }) + text(left + (w * 3) / 4, 83, "V", { anchor: "middle", weight: 600 })
+      + text(left + w / 2, 108, group.name, { anchor: "middle", muted: true });
+  }).join("");
+  return { height: 112, body, width: x };
+}
+
+/** @param {any} part @returns {Drawn} */
+function blocks(part) {
+  const [slot, perRow] = [42, 4];
+  const body = part.blocks.map((/** @type {any} */ block, /** @type {number} */ b) => {
+    const x = (b % perRow) * (block.slots.length * slot + 12);
+    const y = Math.floor(b / perRow) * 58;
+    return text(x, y + 12, `block ${block.name}`, { muted: true }) + block.slots.map((/** @type {any} */ one, /** @type {number} */ s) => {
+      const left = x + s * slot;
+      return box(left, y + 18, slot, 26, one.mark === "free" ? LIGHT.paper : mix(LIGHT.value, 0.25), one.mark === "new" ? LIGHT.new : LIGHT.line, one.mark === "new" ? 2 : 1)
+        + text(left + slot / 2, y + 35, short(one.text, slot), { anchor: "middle", mono: true, size: 11 });
+    }).join("");
+  }).join("");
+  const height = Math.ceil(part.blocks.length / perRow) * 58;
+  return { height: height + 6, body: body + text(0, height + 2, part.note, { muted: true }) };
+}
+
+/** @param {any} part @returns {Drawn} */
+function legend(part) {
+  let x = 0;
+  let y = 12;
+  const body = part.items.map((/** @type {any} */ item) => {
+    const w = item.text.length * SANS + 40;
+    if (x > 0 && x + w > WIDTH - 40) [x, y] = [0, y + 18];
+    const drawn = (item.swatch ? swatch(item.swatch, x, y - 10) : "") + text(x + (item.swatch ? 18 : 0), y, item.text, { muted: true });
+    x += w;
+    return drawn;
+  }).join("");
+  return { height: y + 2, body };
+}
+
+/** @param {string} name @param {number} x @param {number} y */
+function swatch(name, x, y) {
+  if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
+  if (name === "new" || name === "now") return box(x + 1, y + 1, 10, 10, LIGHT.paper, LIGHT.new, 2);
+  const plain = { prompt: LIGHT.soft, reply: LIGHT.paper, empty: LIGHT.paper, masked: LIGHT.hair, sign: mix(LIGHT.key, TINT), clip: LIGHT.paper };
+  const role = /** @type {any} */ (LIGHT)[name];
+  return box(x + 0.5, y + 0.5, 11, 11, role ? mix(role, 0.8) : /** @type {any} */ (plain)[name] ?? LIGHT.paper, LIGHT.line);
+}
+
+/** @param {any} part @returns {Drawn} */
+function title(part) {
+  const fillColour = part.role ? LIGHT[/** @type {"key"} */ (part.role)] : LIGHT.ink;
+  return { height: 14, body: text(0, 12, part.text, { weight: 700, fill: fillColour }) };
+}
+
+/** @param {any} part @returns {Drawn} */
+function drawing(part) {
+  return { height: part.height, width: part.width, body: part.body };
+}
+
+const PARTS = { strip, table, heads, blocks, legend, title, drawing };

@@ -1,0 +1,60 @@
+"""Figures from records: which recordings a figure offers, the descriptions Plotly gets, and one call of Node that draws.
+
+What a picture looks like is known to `docs/assets/js/pictures/` alone, which the reader's browser runs too. This package
+knows the records' folder, not their meaning beyond what a figure's controls offer. It loads no torch.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gen import node
+from gen.artefacts import Figure
+from gen.errors import UserError
+from gen.figures import plotly_dicts, recordings
+
+RENDER = Path(__file__).with_name("render.mjs")
+Texts = Mapping[str, Mapping[str, str]]
+
+
+class FigureError(UserError):
+    """A figure that cannot be drawn: one sentence that names it."""
+
+
+def jobs(rows: Sequence[Figure], data_root: Path, texts: Texts | None = None) -> list[dict[str, Any]]:
+    """What Node is asked to draw: one plain entry a figure. Raises FigureError if no recording fits a figure."""
+    found = recordings.find(data_root)
+    return [_job(row, data_root, found, (texts or {}).get(row.id, {})) for row in rows]
+
+
+def run_node(entries: Sequence[Mapping[str, Any]], data_root: Path) -> dict[str, Any]:
+    """`{id: {html, svg, csv, records, state}}` as the pictures' code draws it. Raises UserError with Node's reason."""
+    drawn: dict[str, Any] = node.run(RENDER, {"data_root": str(data_root), "jobs": list(entries)})
+    return drawn
+
+
+def render(rows: Sequence[Figure], data_root: Path, texts: Texts | None = None) -> dict[str, dict[str, Any]]:
+    """Every figure drawn: `{id: {html, svg, csv, records, plotly}}`; `html` is the whole element, its static frame inside."""
+    entries = jobs(rows, data_root, texts)
+    drawn = run_node(entries, data_root)
+    return {entry["id"]: {**drawn[entry["id"]], "plotly": entry["plotly"]} for entry in entries}
+
+
+def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: Mapping[str, str]) -> dict[str, Any]:
+    offered = recordings.offered(found, row.picture, row.options)
+    if not offered:
+        raise FigureError(f"no recording fits the figure {row.id!r}; `python -m gen run` makes them.")
+    context = {"figure": row.id, "options": dict(row.options), "state": dict(row.state), "recordings": offered}
+    described = plotly_dicts.describe(row.picture, data_root, offered[0])
+    title = texts.get("title", row.title)
+    return {
+        "id": row.id,
+        "picture": row.picture,
+        "tag": "kv-plotly" if described else f"kv-{row.picture}",
+        "label": title,
+        "texts": {"title": title, "alt": texts.get("alt", row.alt)},
+        "context": context,
+        "plotly": json.loads(json.dumps(described)) if described else None,
+        "reads": plotly_dicts.reads(row.picture, offered[0]),
+    }

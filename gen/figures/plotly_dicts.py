@@ -1,0 +1,159 @@
+"""Charts as Plotly describes them: built with the plotly package, stored as plain lists without its template.
+
+The same description is drawn at build as a still picture. Roles instead of colours stand in `meta`; the page gives each
+role its colour in both schemes.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from gen.figures.recordings import values
+
+HEIGHT_CHART = 360
+PANELS_PER_ROW = 3
+GAP = 26 / 680  # between panels, as in the still picture
+HEAD_ROOM = 0.0
+LABEL = 0.1  # of a panel's height, for its title
+
+
+def describe(picture: str, data_root: Path, recording: dict[str, Any]) -> dict[str, Any] | None:
+    """The description of a figure, or None for pictures that Plotly never draws."""
+    if picture == "chart":
+        return old_keys(values(data_root, f"{recording['model']}/old-keys"), f"{recording['model']}/old-keys")
+    if picture == "heatmaps":
+        layer = recording["chosen"][0]["layer"]
+        return all_heads(values(data_root, f"{recording['id']}/attention-{layer:02d}")["weights"], recording)
+    return None
+
+
+def reads(picture: str, recording: dict[str, Any]) -> list[str]:
+    """The records behind a description which the still picture does not read itself."""
+    return [f"{recording['model']}/old-keys"] if picture == "chart" else []
+
+
+def plain(figure: go.Figure) -> dict[str, Any]:
+    """A figure as data and layout, without the package's own template."""
+    described: dict[str, Any] = figure.to_plotly_json()
+    described["layout"].pop("template", None)
+    return {"data": described["data"], "layout": described["layout"]}
+
+
+def old_keys(record: dict[str, Any], path: str) -> dict[str, Any]:
+    """How far one old key moves in each later pass: a line a layer without the mask, one bound with it; log axis."""
+    later = range(1, len(record["steps"]))  # in its own first pass a key cannot have moved
+    traces = [_layer_line(record, path, row, later) for row in range(len(record["layers"]))]
+    bound = record["causal_change_bound"]
+    traces.append(
+        go.Scatter(
+            x=[record["steps"][column] for column in later],
+            y=[bound] * len(later),
+            mode="lines",
+            name="with the causal mask: at most",
+            line={"width": 3, "dash": "dash"},
+            meta={"role": "key", "record": path, "keys": ["causal_change_bound"] * len(later)},
+            hovertemplate="step %{x}: at most %{y:.1e}<extra>with the mask</extra>",
+        )
+    )
+    return plain(go.Figure(traces, _old_keys_layout(record)))
+
+
+def _layer_line(record: dict[str, Any], path: str, row: int, later: range) -> go.Scatter:
+    layer = record["layers"][row]
+    return go.Scatter(
+        x=[record["steps"][column] for column in later],
+        y=[record["unmasked_change"][row][column] for column in later],
+        mode="lines",
+        name="without the mask",
+        line={"width": 1.5},
+        opacity=0.6,
+        meta={
+            "role": "query",
+            "row": f"layer {layer}",
+            "record": path,
+            "keys": [f"unmasked_change.{row}.{column}" for column in later],
+        },
+        hovertemplate=f"layer {layer}, step %{{x}}: %{{y:.3g}}<extra>without the mask</extra>",
+    )
+
+
+def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
+    bound, largest = record["causal_change_bound"], record["unmasked_max"]
+    smallest = min(change for row in record["unmasked_change"] for change in row if change > 0)
+    bottom = math.floor(math.log10(min(bound, smallest))) - 0.4
+    notes = [(math.log10(largest), "query", "without the mask,<br>one line a layer"), (math.log10(bound), "key", "with the causal mask:<br>at most this")]
+    return {
+        "height": HEIGHT_CHART,
+        "margin": {"l": 64, "r": 132, "t": 16, "b": 48},
+        "showlegend": False,
+        "xaxis": {"title": {"text": "decode step in which the key is computed again"}, "dtick": 1, "fixedrange": True},
+        "yaxis": {
+            "type": "log",
+            "range": [bottom, math.log10(largest) + 0.4],
+            "title": {"text": "largest change of a number of K"},
+            "exponentformat": "power",
+            "dtick": 1,
+        },
+        "annotations": [
+            {"x": 1.01, "xref": "paper", "xanchor": "left", "y": y, "text": text, "name": role, "showarrow": False, "align": "left"}
+            for y, role, text in notes
+        ],
+        "meta": {
+            "summary": f"The key of “{record['token_text']}”, computed again in each later step, against its first computation.",
+            "alt": f"Lines on a logarithmic axis: without the mask the key of “{record['token_text']}” changes by up to {largest:.2f};"
+            f" with it by at most {bound:.0e}.",
+            "legend": [
+                {"swatch": "line-query", "text": "without the mask, a line a layer; the first layer has none: nothing moves there"},
+                {"swatch": "line-key", "text": "with the causal mask: bound on the change in any layer"},
+            ],
+        },
+    }
+
+
+def all_heads(weights: list[list[list[float]]], recording: dict[str, Any]) -> dict[str, Any]:
+    """Attention weights of every query head of a layer, a panel each; the chosen layer's numbers are put in on the page."""
+    heads, tokens = len(weights[0]), len(weights)
+    rows = math.ceil(heads / PANELS_PER_ROW)
+    layout: dict[str, Any] = {"showlegend": False, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "annotations": []}
+    traces = []
+    for head in range(heads):
+        suffix = "" if head == 0 else str(head + 1)
+        left, right = _span(head % PANELS_PER_ROW, PANELS_PER_ROW, GAP)
+        top, bottom = _span(head // PANELS_PER_ROW, rows, HEAD_ROOM / rows)
+        panel_top = 1 - top - LABEL / rows
+        ticks = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
+        layout[f"xaxis{suffix}"] = {"domain": [left, right], "anchor": f"y{suffix}", "range": [-0.5, tokens - 0.5], **ticks}
+        layout[f"yaxis{suffix}"] = {"domain": [1 - bottom, panel_top], "anchor": f"x{suffix}", "range": [tokens - 0.5, -0.5], **ticks}
+        layout["annotations"].append(_panel_title(recording, head, left, panel_top))
+        traces.append(_panel([[row[head][j] if j <= i else None for j in range(tokens)] for i, row in enumerate(weights)], head, suffix))
+    return plain(go.Figure(traces, layout))
+
+
+def _span(place: int, places: int, gap: float) -> tuple[float, float]:
+    """Where one of several places in a row begins and ends, in shares of the whole."""
+    size = (1 - gap * (places - 1)) / places
+    return place * (size + gap), place * (size + gap) + size
+
+
+def _panel(z: list[list[float | None]], head: int, suffix: str) -> go.Heatmap:
+    return go.Heatmap(
+        z=z,
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        hoverongaps=False,
+        xaxis=f"x{suffix}",
+        yaxis=f"y{suffix}",
+        name=f"head {head}",
+        meta={"role": "weight"},
+        hovertemplate="%{customdata[0]}<br>looks at %{customdata[1]}<br>weight %{z:.4g}<extra>head " + str(head) + "</extra>",
+    )
+
+
+def _panel_title(recording: dict[str, Any], head: int, left: float, top: float) -> dict[str, Any]:
+    group = recording["group_size"]
+    text = f"head {head} · reads KV head {head // group}" if group > 1 else f"head {head}"
+    place = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    return {**place, "text": text, "name": "muted", "showarrow": False}

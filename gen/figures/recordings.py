@@ -1,0 +1,67 @@
+"""Which recordings lie in a data folder, and what a figure's controls must know of each. Reads JSON only."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gen.errors import UserError
+
+# Pictures of counts that were made for one request; they offer each model once.
+ONE_REQUEST = ("lanes",)
+
+
+def values(data_root: Path, record: str) -> dict[str, Any]:
+    """The values of a record. Raises UserError if its file is missing."""
+    path = data_root / f"{record}.json"
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["values"]
+    except (OSError, ValueError, KeyError):
+        raise UserError(f"the record {record!r} cannot be read; `python -m gen run` makes it.") from None
+    return found
+
+
+def find(data_root: Path) -> list[dict[str, Any]]:
+    """Every recording, the default model's first, a model's main recording before its others."""
+    models = sorted((path.parent.name for path in data_root.glob("*/model.json")), key=lambda name: (name != "smollm2-135m-instruct", name))
+    return [one for model in models for one in _of_model(data_root, model)]
+
+
+def offered(found: Sequence[dict[str, Any]], picture: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The recordings that a figure lets the reader choose from."""
+    prompts = options.get("prompts")
+    fitting = [one for one in found if prompts is None or one["prompt"] in prompts]
+    if picture not in ONE_REQUEST:
+        return fitting
+    first: dict[str, dict[str, Any]] = {}
+    for one in fitting:
+        first.setdefault(one["model"], one)
+    return list(first.values())
+
+
+def _of_model(data_root: Path, model: str) -> list[dict[str, Any]]:
+    shape = values(data_root, f"{model}/model")
+    names = sorted((path.stem for path in (data_root / model).glob("*.json")), key=lambda name: (name != "cat", name))
+    many = len(list(data_root.glob("*/model.json"))) > 1
+    recorded = [(name, values(data_root, f"{model}/{name}")) for name in names if (data_root / model / name).is_dir()]
+    return [_entry(shape, model, name, index, many) for name, index in recorded]
+
+
+def _entry(shape: dict[str, Any], model: str, name: str, index: dict[str, Any], many: bool) -> dict[str, Any]:
+    heads = [{"layer": one["layer"], "head": one["head"]} for one in index["heads"]]
+    text = " ".join(index["prompt_text"].split())
+    label = f"“{text if len(text) <= 34 else text[:33].rstrip() + '…'}”"
+    return {
+        "id": f"{model}/{name}",
+        "model": model,
+        "prompt": name,
+        "label": f"{label}, {shape['short_label']}" if many else label,
+        "layers": index["layers"],
+        "query_heads": shape["query_heads"],
+        "kv_heads": shape["kv_heads"],
+        "group_size": shape["group_size"],
+        "chosen": heads or [{"layer": shape["chosen"]["layer"], "head": shape["chosen"]["head"]}],
+        "steps": len(index["steps"]),
+        "tokens": len(index["tokens"]),
+        "prompt_tokens": index["prompt_tokens"],
+    }
