@@ -94,7 +94,7 @@ class Described:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a folder in the Hugging Face layout, in order of their names."""
-    return sorted(folder.glob("*.safetensors"))
+    return sorted(path for path in folder.glob("*.safetensors") if path.is_file())
 
 
 def describe(folder: Path) -> Described:
