@@ -15,7 +15,7 @@ from install import apt_install
 
 NAMES = ("chromium", "google-chrome", "google-chrome-stable", "chromium-browser", "chrome")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-NONE = ("no Chromium or Chrome was found for the browser tests: install one, or set CHROME to its path.")
+NONE = "no Chromium or Chrome was found for the browser tests: install one, or set CHROME to its path."
 
 
 def starts(path):
@@ -39,7 +39,7 @@ def find():
     """Path of a browser that starts, or None."""
     if os.environ.get("CHROME"):
         return os.environ["CHROME"] if starts(os.environ["CHROME"]) else None
-    for name in NAMES + (MAC,):
+    for name in (*NAMES, MAC):
         path = shutil.which(name)
         if path and starts(path):
             return path

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
@@ -55,7 +56,7 @@ def once(name, inputs, result, action):
     action()
     with open(stamp, "w") as file:
         file.write(wanted)
-    print("set-up: {} done in {:.0f} s".format(name, time.time() - start), flush=True)
+    print(f"set-up: {name} done in {time.time() - start:.0f} s", flush=True)
 
 
 def apt_install(package):
@@ -75,10 +76,10 @@ def make_environment():
     """Create .venv; one that was left half made (no pip in it) is made again."""
     if os.path.exists(PYTHON) and os.path.exists(os.path.join(VENV, "bin", "pip")):
         return
-    if subprocess.call([sys.executable, "-c", "import ensurepip"], stderr=subprocess.DEVNULL):
-        if not apt_install("python3-venv"):
-            raise SetupError("Python's venv module is missing: install the package python3-venv.")
-    print("set-up: creating .venv with Python {}.{}".format(*sys.version_info), flush=True)
+    complete = subprocess.call([sys.executable, "-c", "import ensurepip"], stderr=subprocess.DEVNULL) == 0
+    if not complete and not apt_install("python3-venv"):
+        raise SetupError("Python's venv module is missing: install the package python3-venv.")
+    print(f"set-up: creating .venv with Python {sys.version_info[0]}.{sys.version_info[1]}", flush=True)
     subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
 
 
@@ -99,11 +100,11 @@ def pip_install(lock):
             shown = time.time()
             what = "unpacking" if installing else line.split()[1].split("/")[-1]
             end = "\r" if sys.stdout.isatty() else "\n"
-            message = "set-up: {}: package {} of {}: {}".format(lock, seen, total, what)
+            message = f"set-up: {lock}: package {seen} of {total}: {what}"
             print(message[:100].ljust(100) if end == "\r" else message, end=end, flush=True)
     if pip.wait():
-        raise SetupError("pip could not install requirements/{}; it said:\n  {}".format(
-            lock, "\n  ".join(log[-12:])))
+        said = "\n  ".join(log[-12:])
+        raise SetupError(f"pip could not install requirements/{lock}; it said:\n  {said}")
 
 
 def npm_install(folder):
@@ -114,24 +115,25 @@ def npm_install(folder):
         cwd=os.path.join(ROOT, folder), env=environment, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
-        raise SetupError("npm could not install {}/package-lock.json; it said:\n  {}".format(
-            folder, "\n  ".join(done.stdout.splitlines()[-12:])))
+        said = "\n  ".join(done.stdout.splitlines()[-12:])
+        raise SetupError(f"npm could not install {folder}/package-lock.json; it said:\n  {said}")
 
 
 def install(what):
     """Bring the environment to what one of the four names needs."""
     if sys.version_info < OLDEST:
-        raise SetupError("Python 3.11 or newer is needed and this is {}.{}; name another one with "
-                         "`make PYTHON=python3.12 ...`.".format(*sys.version_info))
+        raise SetupError(
+            f"Python 3.11 or newer is needed and this is {sys.version_info[0]}.{sys.version_info[1]}; "
+            "name another one with `make PYTHON=python3.12 ...`."
+        )
     make_environment()
     for part in NEEDS[what]:
         if part in LOCKS:
             locks = LOCKS[part]
-            once(part, ["requirements/" + lock for lock in locks], PYTHON, lambda: pip_install(locks[-1]))
+            once(part, ["requirements/" + lock for lock in locks], PYTHON, partial(pip_install, locks[-1]))
         if part in NPM_FOLDERS:
             folder = NPM_FOLDERS[part]
-            once("npm-" + part, [folder + "/package-lock.json"], folder + "/node_modules",
-                 lambda: npm_install(folder))
+            once("npm-" + part, [folder + "/package-lock.json"], folder + "/node_modules", partial(npm_install, folder))
     if what in ("tests", "lighthouse"):
         subprocess.check_call([PYTHON, os.path.join(ROOT, "requirements", "browser.py"), "--install"])
 
@@ -139,13 +141,13 @@ def install(what):
 def main():
     """Command line: one name; a problem is one sentence and exit status 1."""
     if len(sys.argv) != 2 or sys.argv[1] not in NEEDS:
-        sys.exit("usage: python3 requirements/install.py {}".format("|".join(NEEDS)))
+        sys.exit(f"usage: python3 requirements/install.py {'|'.join(NEEDS)}")
     try:
         install(sys.argv[1])
     except (SetupError, OSError) as problem:
-        sys.exit("set-up: {}".format(problem))
+        sys.exit(f"set-up: {problem}")
     except subprocess.CalledProcessError as problem:
-        sys.exit("set-up: {} failed (exit {}).".format(os.path.basename(problem.cmd[0]), problem.returncode))
+        sys.exit(f"set-up: {os.path.basename(problem.cmd[0])} failed (exit {problem.returncode}).")
     except KeyboardInterrupt:
         sys.exit("set-up: stopped; run the same command again, it goes on.")
 

@@ -14,7 +14,7 @@ PYTHON = sys.executable
 STAGES: dict[str, list[str]] = {
     "style": ["ruff", "check", "."],
     "types": ["mypy"],
-    "layers": ["lint-imports", "--no-timings"],
+    "layers": ["lint-imports", "--no-logo"],
     "numbers": [PYTHON, "-m", "gen", "run", "--check"],
     "build": [PYTHON, "-m", "gen.site", "build"],
     "html": ["node", "tests/html/node_modules/html-validate/bin/html-validate.mjs",
