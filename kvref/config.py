@@ -6,6 +6,7 @@ torch.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,16 +48,15 @@ class ModelConfig:
     eos_token_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _SIZES:
-            size = getattr(self, name)
-            if not isinstance(size, int) or size < 1:
-                raise CheckpointError(f"config: {name} must be a whole number of at least 1, got {size!r}.")
         if self.query_heads % self.kv_heads:
             raise CheckpointError(
                 f"config: {self.query_heads} query heads cannot share {self.kv_heads} key-value heads evenly."
             )
         if self.rope_theta is not None and self.head_dim % 2:
             raise CheckpointError(f"config: rotary positions need an even head_dim, got {self.head_dim}.")
+        for name, number in (("norm_eps", self.norm_eps), ("rope_theta", self.rope_theta)):
+            if number is not None and not 0 < number < math.inf:
+                raise CheckpointError(f"config: {name} must be a number above 0, got {number!r}.")
 
     @property
     def group_size(self) -> int:
@@ -98,32 +98,20 @@ class ModelConfig:
         return cls.from_dict(raw)
 
 
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "layers",
-    "query_heads",
-    "kv_heads",
-    "head_dim",
-    "intermediate_size",
-    "max_positions",
-)
-
-
 def _gpt2(raw: Mapping[str, Any]) -> dict[str, Any]:
     _require(raw, "activation_function", "gelu_new", allowed=("gelu_new", "gelu_pytorch_tanh"))
     _require(raw, "scale_attn_weights", True, allowed=(True,))
     _require(raw, "scale_attn_by_inverse_layer_idx", False, allowed=(False,))
-    heads, hidden = raw["n_head"], raw["n_embd"]
+    heads, hidden = _size(raw, "n_head"), _size(raw, "n_embd")
     return {
-        "vocab_size": raw["vocab_size"],
+        "vocab_size": _size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": raw["n_layer"],
+        "layers": _size(raw, "n_layer"),
         "query_heads": heads,
         "kv_heads": heads,
         "head_dim": _divided(hidden, heads),
-        "intermediate_size": _first(raw.get("n_inner"), 4 * hidden),
-        "max_positions": _first(raw.get("n_positions"), raw.get("n_ctx")),
+        "intermediate_size": _size(raw, "n_inner", 4 * hidden),
+        "max_positions": _size(raw, "n_positions"),
         "norm_eps": float(raw.get("layer_norm_epsilon", 1e-5)),
         "tied_head": bool(raw.get("tie_word_embeddings", True)),
     }
@@ -133,18 +121,17 @@ def _llama(raw: Mapping[str, Any]) -> dict[str, Any]:
     _require(raw, "hidden_act", "silu", allowed=("silu",))
     _require(raw, "attention_bias", False, allowed=(False,))
     _require(raw, "mlp_bias", False, allowed=(False,))
-    heads, hidden = raw["num_attention_heads"], raw["hidden_size"]
-    head_dim = raw.get("head_dim")
+    heads, hidden = _size(raw, "num_attention_heads"), _size(raw, "hidden_size")
     theta, scaling = _rope(raw)
     return {
-        "vocab_size": raw["vocab_size"],
+        "vocab_size": _size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": raw["num_hidden_layers"],
+        "layers": _size(raw, "num_hidden_layers"),
         "query_heads": heads,
-        "kv_heads": _first(raw.get("num_key_value_heads"), heads),
-        "head_dim": _divided(hidden, heads) if head_dim is None else head_dim,
-        "intermediate_size": raw["intermediate_size"],
-        "max_positions": raw["max_position_embeddings"],
+        "kv_heads": _size(raw, "num_key_value_heads", heads),
+        "head_dim": _divided(hidden, heads) if raw.get("head_dim") is None else _size(raw, "head_dim"),
+        "intermediate_size": _size(raw, "intermediate_size"),
+        "max_positions": _size(raw, "max_position_embeddings"),
         "norm_eps": float(raw.get("rms_norm_eps", 1e-6)),
         "rope_theta": theta,
         "rope_scaling": scaling,
@@ -175,8 +162,19 @@ def _rope(raw: Mapping[str, Any]) -> tuple[float, RopeScaling | None]:
 
 def _special_tokens(raw: Mapping[str, Any]) -> dict[str, Any]:
     eos = raw.get("eos_token_id")
-    eos_ids = () if eos is None else tuple(eos) if isinstance(eos, list) else (eos,)
-    return {"bos_token_id": raw.get("bos_token_id"), "eos_token_ids": eos_ids}
+    listed = eos if isinstance(eos, list) else [] if eos is None else [eos]
+    bos = raw.get("bos_token_id")
+    return {"bos_token_id": None if bos is None else int(bos), "eos_token_ids": tuple(int(i) for i in listed)}
+
+
+def _size(raw: Mapping[str, Any], key: str, default: int | None = None) -> int:
+    """A whole number of at least 1; absent and null mean the default."""
+    size = _first(raw.get(key), default)
+    if size is None:
+        raise KeyError(key)
+    if type(size) is not int or size < 1:  # not isinstance: True is an int
+        raise CheckpointError(f"config: {key} must be a whole number of at least 1, got {size!r}.")
+    return int(size)
 
 
 def _require(raw: Mapping[str, Any], key: str, default: Any, *, allowed: tuple[Any, ...]) -> None:

@@ -101,7 +101,7 @@ def _attention_flops(config: ModelConfig, score_cells: int) -> int:
 
 
 def _weight_bytes(config: ModelConfig, bytes_per_number: int) -> int:
-    """Every matrix once, the head too; of the embedding only a few rows are read, left out here as are norms and biases."""
+    """Every matrix once, the head too; the few rows of the embedding, norms and biases are left out."""
     return (layer_matmul_parameters(config) + head_parameters(config)) * bytes_per_number
 
 
