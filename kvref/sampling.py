@@ -13,9 +13,7 @@ def greedy(logits: NextLogits) -> int:
 class Sampler:
     """Draws from the distribution, narrowed first by ``top_k`` and then by ``top_p``; the seed fixes every draw."""
 
-    def __init__(
-        self, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, seed: int = 0
-    ) -> None:
+    def __init__(self, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, seed: int = 0) -> None:
         if temperature <= 0:
             raise ValueError(f"temperature: expected more than 0 (greedy is its limit), got {temperature}.")
         if top_k is not None and top_k < 1:

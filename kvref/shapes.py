@@ -21,6 +21,7 @@ Keys = Float[Tensor, "kv_len kv_heads head_dim"]
 Values = Float[Tensor, "kv_len kv_heads head_dim"]
 Scores = Float[Tensor, "q_len query_heads kv_len"]
 Allowed = Bool[Tensor, "q_len kv_len"]
+Attended = tuple[Scores, Scores, Queries]
 
 RopeRow = Float[Tensor, "q_len 1 head_dim"]
 RopeTable = Float[Tensor, "positions head_dim"]

@@ -1,6 +1,7 @@
-"""For every test: shapes in kvref's signatures are checked, nothing looks for the network, two threads at most."""
+"""For every test: shapes in kvref's signatures are checked, and nothing looks for the network."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from jaxtyping import install_import_hook
 install_import_hook("kvref", "beartype.beartype")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+
+@pytest.fixture(autouse=True)
+def _threads(request: pytest.FixtureRequest) -> None:
+    """Two threads for the trained model; one for tiny ones, where waiting for the other costs more than it does."""
+    if "torch" in sys.modules:
+        trained = request.node.get_closest_marker("weights") is not None
+        sys.modules["torch"].set_num_threads(2 if trained else 1)
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,7 @@ from kvref.shapes import NewKeys, NewValues
 class ConcatCache:
     """No capacity: each layer's keys and values are replaced by a longer tensor at every append."""
 
-    def __init__(
-        self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> None:
         empty = torch.empty(0, config.kv_heads, config.head_dim, dtype=dtype, device=device)
         self.config = config
         self.k, self.v = [empty] * config.layers, [empty] * config.layers

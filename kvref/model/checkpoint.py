@@ -27,9 +27,7 @@ _PREFIX = re.compile(r"^(transformer|model)\.")
 _LEFT_OVER = re.compile(r"^h\.\d+\.attn\.(bias|masked_bias)$|rotary_emb\.inv_freq$")
 
 
-def load_checkpoint(
-    path: str | Path, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
-) -> Transformer:
+def load_checkpoint(path: str | Path, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> Transformer:
     """A model from a folder or a ``.gguf`` file. Raises ``CheckpointError``, one sentence, if it cannot be used."""
     path = Path(path)
     if path.is_dir():

@@ -138,9 +138,7 @@ def _gpt2(entry: _Metadata, tied: bool) -> tuple[dict[str, Any], dict[str, str]]
 _FAMILIES = {"llama": _llama, "gpt2": _gpt2}
 
 
-def _names(
-    outer: dict[str, str], inner: dict[str, str], stem: str, layers: int, kinds: tuple[str, ...]
-) -> dict[str, str]:
+def _names(outer: dict[str, str], inner: dict[str, str], stem: str, layers: int, kinds: tuple[str, ...]) -> dict[str, str]:
     names = {f"{ours}.{kind}": f"{theirs}.{kind}" for ours, theirs in outer.items() for kind in kinds}
     for layer in range(layers):
         for ours, theirs in inner.items():

@@ -32,9 +32,7 @@ class Transformer:
         return self.parts.embedding.device
 
     @torch.inference_mode()
-    def __call__(
-        self, token_ids: TokenIds, cache: KVCache, *, tap: Tap | None = None, last_only: bool = False
-    ) -> Logits:
+    def __call__(self, token_ids: TokenIds, cache: KVCache, *, tap: Tap | None = None, last_only: bool = False) -> Logits:
         """Run the tokens that follow those in ``cache`` and keep their keys and values there.
 
         Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no
@@ -60,6 +58,5 @@ class Transformer:
             raise ValueError(f"token_ids: expected ids from 0 to {self.config.vocab_size - 1}, got {wrong}.")
         if start + len(token_ids) > self.config.max_positions:
             raise ValueError(
-                f"token_ids: the model has {self.config.max_positions} positions, "
-                f"{start + len(token_ids)} tokens do not fit."
+                f"token_ids: the model has {self.config.max_positions} positions, {start + len(token_ids)} tokens do not fit."
             )

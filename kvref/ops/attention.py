@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from kvref.ops.tap import Tap, observe
-from kvref.shapes import Allowed, Keys, Queries, Scores, Values
+from kvref.shapes import Allowed, Attended, Keys, Queries, Scores, Values
 
 
 def attend(
@@ -24,11 +24,11 @@ def attend(
     return output
 
 
-def written_out(q: Queries, k: Keys, v: Values, allowed: Allowed, scale: float) -> tuple[Scores, Scores, Queries]:
-    """(scores before the mask, weights, output): attention as on paper, every step kept."""
-    scores = dots(q, k) * scale
+def written_out(q: Queries, k: Keys, v: Values, allowed: Allowed, scale: float) -> Attended:
+    """Attention as on paper, every step kept: (scores before the mask, weights, output)."""
+    scores = dots(q, k) * scale  # q · Kᵀ: for one new token, one row a head
     weights = masked_softmax(scores, allowed)
-    return scores, weights, mix(weights, v)
+    return scores, weights, mix(weights, v)  # weights · V
 
 
 def dots(q: Queries, k: Keys) -> Scores:
@@ -55,9 +55,7 @@ def fused(q: Queries, k: Keys, v: Values, scale: float, causal: bool) -> Queries
     # torch aligns its own causal flag at the top left, so it may be used for a square only; one query needs no mask.
     mask = causal_mask(len(q), len(k), q.device) if causal and not square and len(q) > 1 else None
     q, k, v = (x.transpose(0, 1).unsqueeze(0) for x in (q, k, v))  # torch wants [batch, heads, tokens, head_dim]
-    output = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=causal and square, scale=scale, enable_gqa=True
-    )
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal and square, scale=scale, enable_gqa=True)
     return output.squeeze(0).transpose(0, 1)
 
 

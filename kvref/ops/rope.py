@@ -48,9 +48,7 @@ def tables(
     return torch.cat((cos, cos), dim=-1).to(wide), torch.cat((-sin, sin), dim=-1).to(wide)
 
 
-def rotate(
-    x: Float[Tensor, "q_len heads head_dim"], cos: RopeRow, sin: RopeRow
-) -> Float[Tensor, "q_len heads head_dim"]:
+def rotate(x: Float[Tensor, "q_len heads head_dim"], cos: RopeRow, sin: RopeRow) -> Float[Tensor, "q_len heads head_dim"]:
     """Turn every head's pairs by the angle of its token; ``sin`` is the signed table.
 
     Rolling by half a head puts each dimension's partner in its place: x·cos + partner·(∓sin).

@@ -1,4 +1,4 @@
-"""config.json of both families, and what is refused. Numbers like "pitfall 92" are this project's own list of known bugs."""
+"""config.json of both families, and what is refused."""
 
 import json
 from pathlib import Path
