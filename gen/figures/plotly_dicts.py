@@ -70,7 +70,7 @@ def _layer_line(record: dict[str, Any], path: str, row: int, later: range) -> go
         line={"width": 1.5},
         opacity=0.6,
         meta={
-            "role": "query",
+            "role": "negative",
             "row": f"layer {layer}",
             "record": path,
             "keys": [f"unmasked_change.{row}.{column}" for column in later],
@@ -83,7 +83,14 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
     bound, largest = record["causal_change_bound"], record["unmasked_max"]
     smallest = min(change for row in record["unmasked_change"] for change in row if change > 0)
     bottom = math.floor(math.log10(min(bound, smallest))) - 0.4
-    notes = [(math.log10(largest), "query", "without the mask,<br>one line a layer"), (math.log10(bound), "key", "with the causal mask:<br>at most this")]
+    first = record["layers"][0]
+    notes = [
+        (math.log10(largest), "negative", "without the mask,<br>one line a layer"),
+        (math.log10(bound), "key", "with the causal mask:<br>at most this"),
+    ]
+    still = record["unmasked_change"][0][-1]
+    if still > 0:
+        notes.append((math.log10(still), "negative", f"layer {first}, without<br>the mask: rounding"))
     return {
         "height": HEIGHT_CHART,
         "margin": {"l": 64, "r": 132, "t": 16, "b": 48},
@@ -105,7 +112,7 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
             "alt": f"Lines on a logarithmic axis: without the mask the key of “{record['token_text']}” changes by up to {largest:.2f};"
             f" with it by at most {bound:.0e}.",
             "legend": [
-                {"swatch": "line-query", "text": "without the mask, a line a layer; the first layer has none: nothing moves there"},
+                {"swatch": "line-negative", "text": f"without the mask, a line a layer; in layer {first} a key depends on token and position alone"},
                 {"swatch": "line-key", "text": "with the causal mask: bound on the change in any layer"},
             ],
         },

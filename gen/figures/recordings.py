@@ -49,7 +49,7 @@ def _of_model(data_root: Path, model: str) -> list[dict[str, Any]]:
 
 def _entry(shape: dict[str, Any], model: str, name: str, index: dict[str, Any], many: bool) -> dict[str, Any]:
     heads = [{"layer": one["layer"], "head": one["head"]} for one in index["heads"]]
-    text = " ".join(index["prompt_text"].split())
+    text = " ".join(str(index.get("question", index["prompt_text"])).split())
     label = f"“{text if len(text) <= 34 else text[:33].rstrip() + '…'}”"
     return {
         "id": f"{model}/{name}",

@@ -71,11 +71,12 @@ export class KvPlotly extends KvFigure {
   async #draw(library) {
     const box = this.querySelector(".kv-drawing")?.getBoundingClientRect();
     if (!box) return;
+    const place = /** @type {Element} */ (this.querySelector(".kv-drawing")?.parentElement);
     const live = document.createElement("div");
     live.className = "kv-live";
     live.setAttribute("role", "group");
     live.setAttribute("aria-labelledby", `fig-${this.context.figure}-caption`);
-    this.frame.append(live);
+    place.append(live);
     this.#live = live;
     await this.#plot(library, "newPlot");
     this.toggleAttribute("drawn", true);
@@ -103,7 +104,7 @@ export class KvPlotly extends KvFigure {
     const live = this.#live;
     super.show(model);
     if (!live) return;
-    this.frame.append(live);
+    this.querySelector(".kv-drawing")?.parentElement?.append(live);
     plotly().then((library) => this.#plot(library, "react"));
   }
 }

@@ -4,6 +4,7 @@
 
 /** @typedef {{cellAt: (element: Element) => any, read: (cell: any) => void, explain: (cell: any, element: Element) => void}} Reader */
 
+const SPOKEN_WHOLE = new Set(["square", "slot", "token"]); // what is said of these has their value in it
 const MOVES = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] });
 
 /** @param {HTMLElement} frame @param {Reader} reader */
@@ -84,9 +85,10 @@ function activate(cell, reader) {
   reader.read(model);
 }
 
-/** @param {any} cell */
+/** What is said of a cell: its place and its exact value. @param {any} cell @returns {string} */
 export function spokenCell(cell) {
-  return cell.exact === undefined || cell.kind === "square" ? cell.say ?? cell.text : `${cell.say ?? cell.text}: ${cell.text && cell.kind !== "token" && !cell.say?.includes(cell.text) ? cell.text : cell.exact}`;
+  const whole = cell.exact === undefined || SPOKEN_WHOLE.has(cell.kind);
+  return whole ? cell.say : `${cell.say}: ${cell.exact.replace("-", "−")}`;
 }
 
 /** @param {EventTarget|null} target @returns {Element|null} */

@@ -12,7 +12,7 @@ import { fixed, spoken, token } from "../format.js";
 /** @typedef {{figure: string, options: Record<string, any>, state?: Record<string, any>, recordings: Recording[]}} Context */
 /** @typedef {Record<string, any>} Records  path of a record -> its values */
 /** @typedef {{text?: string, role?: string, t?: number, neg?: boolean, clip?: boolean, mark?: string, kind?: string, bar?: number,
- *             say?: string, file?: string, key?: string, exact?: string, span?: number}} Cell */
+ *             say?: string, file?: string, key?: string, exact?: string, span?: number, edge?: string, look?: string}} Cell */
 
 export const DRAWN = 8; // how many of a head's numbers are drawn
 
@@ -81,7 +81,7 @@ export function strip(records, id, step, full = false) {
   const fed = step === undefined ? [] : index.steps[step].fed_tokens;
   const cached = step === undefined ? index.tokens.length : index.steps[step].cache_tokens;
   const items = index.tokens.map((/** @type {any} */ one, /** @type {number} */ i) => ({
-    text: token(one.text, !full),
+    kind: "token", text: token(one.text, !full),
     top: full ? String(one.position) : undefined,
     sub: full ? String(one.id) : undefined,
     divide: i > 0 && one.role !== index.tokens[i - 1].role,
@@ -103,9 +103,9 @@ export function clipAt(values) {
  *  @param {number} value @param {string} role @param {number} clip @param {string} file @param {string} key @param {string} say
  *  @returns {Cell} */
 export function numberCell(value, role, clip, file, key, say) {
-  const size = Math.abs(value) / clip;
+  const size = Math.abs(value) / clip; // the tint grows a little faster at first, so that small numbers keep theirs
   return {
-    kind: "number", text: fixed(value, Math.abs(value) >= 99.95 ? 1 : 2), role, t: Math.min(1, size), neg: value < 0, clip: size > 1,
+    kind: "number", text: fixed(value, Math.abs(value) >= 99.95 ? 1 : 2), role, t: Math.min(1, size) ** 0.7, neg: value < 0, clip: size > 1,
     say, file, key, exact: String(value),
   };
 }

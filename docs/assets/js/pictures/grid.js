@@ -43,7 +43,7 @@ function gridTable(index, id, step, layers) {
       cell(index, id, which, l, layer, one, clip, one.position < step.cache_tokens, fresh))),
   }));
   return {
-    kind: "table", name: "cache", look: "tint", corner: "layer ↓ position →",
+    kind: "table", name: "cache", look: "tint", corner: "layer ↓ pos. →",
     label: `The cache after ${stepName(step.step)}: layers down, positions across, K and V in each cell`, columns, rows,
   };
 }
@@ -58,9 +58,16 @@ function cell(index, id, which, l, layer, one, clip, filled, fresh) {
   const value = index[name][l][one.position];
   const share = value / clip[which];
   return {
-    kind: "tint", role, t: Math.max(0.08, Math.min(1, share)), clip: share > 1, mark: fresh.has(one.position) ? "new" : undefined,
-    say: `${place}: root mean square ${fixed(value)}`, file: id, key: `${name}.${l}.${one.position}`, exact: String(value),
+    kind: "tint", role, edge: edge(which, one.position, fresh), t: Math.max(0.08, Math.min(1, share)), clip: share > 1, mark: fresh.has(one.position) ? "new" : undefined,
+    say: `${place}, root mean square`, file: id, key: `${name}.${l}.${one.position}`, exact: String(value),
   };
+}
+
+/** Where the outline of the new columns begins and ends. @param {string} which @param {number} position @param {Set<number>} fresh */
+function edge(which, position, fresh) {
+  if (!fresh.has(position)) return undefined;
+  if (which === "K") return fresh.has(position - 1) ? undefined : "start";
+  return fresh.has(position + 1) ? undefined : "end";
 }
 
 /** @param {any} index */

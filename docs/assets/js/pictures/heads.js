@@ -44,7 +44,7 @@ function headCell(records, model, shape, layer, head, kv) {
   const chosen = shape.chosen.layer === layer && shape.chosen.head === head;
   return {
     kind: "number", text: `q ${head}`, sub: percent(weight), role: "query", mark: chosen ? "new" : undefined,
-    say: `query head ${head} reads KV head ${kv}; weight on the first token ${percent(weight)}${chosen ? "; the head shown on these pages" : ""}`,
+    say: `query head ${head} reads KV head ${kv}${chosen ? ", the head shown on these pages" : ""}; weight on the first token`,
     file: `${model}/heads`, key: `layers.${layer}.${head}.weight_on_first`, exact: String(weight),
   };
 }

@@ -55,19 +55,18 @@ function lanesTable(scene) {
   const tokens = scene.lanes.total_tokens;
   const columns = [
     { text: "fed", look: "text" },
-    ...Array.from({ length: tokens }, (_, i) => ({ text: "", edge: i === 0 })), { text: "rows", look: "count" },
-    ...Array.from({ length: tokens }, (_, i) => ({ text: "", edge: i === 0 })), { text: "rows", look: "count" },
+    { text: "position →", span: tokens }, { text: "rows", look: "count" }, { text: "position →", span: tokens }, { text: "rows", look: "count" },
   ];
   const rows = scene.lanes.passes.map((/** @type {any} */ pass) => laneRow(scene, pass, tokens));
   const sums = soFar(scene);
-  const total = { head: { text: "total" }, kind: "total", cells: [{ kind: "note", text: "" }, ...LANES.flatMap((lane) => [
+  const total = { head: { text: "total" }, kind: "total", cells: [{ kind: "note", text: "", look: "text" }, ...LANES.flatMap((lane) => [
     { kind: "note", text: "", span: tokens },
-    { kind: "count", text: whole(sums[lane].kv_rows), say: `total ${lane} a cache: ${whole(sums[lane].kv_rows)} K,V rows`, file: scene.file,
+    { kind: "count", text: whole(sums[lane].kv_rows), say: `total ${lane} a cache, K,V rows`, file: scene.file,
       key: `passes.${scene.step}.so_far.${lane}.kv_rows`, exact: String(sums[lane].kv_rows) },
   ])] };
   return {
     kind: "table", name: "lanes", look: "squares", corner: "pass", label: "K,V rows computed in each pass, without a cache and with one",
-    bands: [{ text: "", span: 2 }, { text: "without a cache", span: tokens + 1 }, { text: "with a cache", span: tokens + 1 }],
+    bands: [{ text: "", span: 1 }, { text: "", span: 1, look: "text" }, { text: "without a cache", span: tokens + 1 }, { text: "with a cache", span: tokens + 1 }],
     columns, rows: [...rows, total],
   };
 }
@@ -78,10 +77,10 @@ function laneRow(scene, pass, tokens) {
   const now = pass.step === scene.step;
   const cells = LANES.flatMap((lane) => [
     ...Array.from({ length: tokens }, (_, position) => square(scene, pass, lane, position, done)),
-    done ? { kind: "count", text: whole(pass[lane].kv_rows), mark: now ? "now" : undefined, say: `${stepName(pass.step)}, ${lane} a cache: ${whole(pass[lane].kv_rows)} rows`,
+    done ? { kind: "count", text: whole(pass[lane].kv_rows), mark: now ? "now" : undefined, say: `${stepName(pass.step)}, ${lane} a cache, K,V rows`,
       file: scene.file, key: `passes.${pass.step}.${lane}.kv_rows`, exact: String(pass[lane].kv_rows) } : { kind: "note", text: "" },
   ]);
-  const fed = { kind: "note", text: token(pass.fed_text, true), mark: done ? undefined : "future" };
+  const fed = { kind: "note", look: "text", text: token(pass.fed_text, true), mark: done ? undefined : "future" };
   return { head: { text: pass.step === 0 ? "prefill" : String(pass.step) }, mark: now ? "now" : done ? undefined : "future", cells: [fed, ...cells] };
 }
 

@@ -35,7 +35,7 @@ export function draw(state, records, context) {
     parts: [
       strip(records, id, at),
       { kind: "table", name: "top", look: "bars", corner: "next token", label: "The five most probable next tokens", columns: [{ text: "probability" }], rows },
-      { kind: "legend", items: [{ swatch: "now", text: "taken, and fed in the next step" }, { text: "␣ a space, ↵ a line break" }] },
+      { kind: "legend", items: [{ text: "▸ taken, and fed in the next step" }, { text: "␣ a space, ↵ a line break" }] },
     ],
   };
 }

@@ -30,6 +30,7 @@ function classes(cell) {
   if (cell.neg) names.push("neg");
   if (cell.clip) names.push("clip");
   if (cell.mark) names.push(`m-${cell.mark}`);
+  if (cell.edge) names.push(`e-${cell.edge}`);
   if (cell.divide) names.push("divide");
   return names.join(" ");
 }
@@ -57,12 +58,18 @@ function strip(part) {
 
 /** @param {any} part */
 function table(part) {
-  const bands = part.bands ? `<tr>${part.bands.map((/** @type {any} */ band) => (band.text === "" ? `<td colspan="${band.span}"></td>`
+  const bands = part.bands ? `<tr>${part.bands.map((/** @type {any} */ band) => (band.text === "" ? `<td${band.look ? ` class="h-${band.look}"` : ""}></td>`
     : `<th scope="colgroup" colspan="${band.span}">${escape(band.text)}</th>`)).join("")}</tr>` : "";
   const head = part.columns.map((/** @type {any} */ column) => `<th scope="col"${attributes(column)}>${two(column.text, column.sub)}</th>`).join("");
   const rows = part.rows.map(row).join("");
   return `<div class="kv-scroll"><table class="kv-table look-${part.look} n-${part.name}" role="grid" aria-label="${escape(part.label)}" tabindex="0">`
-    + `<thead>${bands}<tr><th scope="col" class="corner">${escape(part.corner)}</th>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+    + `${part.look === "squares" ? columns(part) : ""}<thead>${bands}<tr><th scope="col" class="corner">${escape(part.corner)}</th>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+/** Widths that no row sets. @param {any} part */
+function columns(part) {
+  const all = part.columns.map((/** @type {any} */ column) => `<col${column.span ? ` span="${column.span}"` : ""}${column.look ? ` class="h-${column.look}"` : ""}>`);
+  return `<colgroup><col class="h-head">${all.join("")}</colgroup>`;
 }
 
 /** @param {any} column */
@@ -81,7 +88,7 @@ function row(row) {
 /** @param {any} cell */
 function cell(cell) {
   const span = cell.span ? ` colspan="${cell.span}"` : "";
-  if (cell.kind === "note") return `<td class="note${cell.mark ? ` m-${cell.mark}` : ""}"${span}>${escape(cell.text)}</td>`;
+  if (cell.kind === "note") return `<td class="note${cell.look ? ` h-${cell.look}` : ""}${cell.mark ? ` m-${cell.mark}` : ""}"${span}>${escape(cell.text)}</td>`;
   const inside = cell.bar === undefined ? escape(cell.text ?? "") : `${bar(cell.bar)}<span>${escape(cell.text)}</span>`;
   return `<td class="${classes(cell)}"${span}>${inside}</td>`;
 }
@@ -91,7 +98,7 @@ function heads(part) {
   const groups = part.groups.map((/** @type {any} */ group) => {
     const query = group.heads.map((/** @type {any} */ head) => `<span role="gridcell" class="${classes(head)}">${two(head.text, head.sub)}</span>`).join("");
     return `<div role="row" class="group"><div class="asks">${query}</div><div class="fork" aria-hidden="true"></div>`
-      + `<div role="rowheader" class="kvhead"><span class="r-key">K</span><span class="r-value">V</span> ${escape(group.name)}</div></div>`;
+      + `<div role="rowheader" class="kvhead"><span class="r-key">K</span><span class="r-value">V</span> <small>${escape(group.name)}</small></div></div>`;
   }).join("");
   return `<div class="kv-heads" role="grid" aria-label="${escape(part.label)}" tabindex="0">${groups}</div>`;
 }
@@ -118,7 +125,7 @@ function title(part) {
 
 /** A drawing: the picture has escaped its texts. @param {any} part */
 function drawing(part) {
-  return `<svg class="kv-drawing" viewBox="0 0 ${part.width} ${part.height}" role="img" aria-label="${escape(part.label)}">${part.body}</svg>`;
+  return `<div class="kv-scroll" role="group" aria-label="${escape(part.label)}" tabindex="0"><svg class="kv-drawing" viewBox="0 0 ${part.width} ${part.height}" role="img" aria-label="${escape(part.label)}">${part.body}</svg></div>`;
 }
 
 const WRITERS = { strip, table, heads, blocks, legend, title, drawing };

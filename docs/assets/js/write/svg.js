@@ -16,7 +16,7 @@ const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number
 const WIDE = /** @type {Record<string, number>} */ ({ text: 90, count: 44 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
-  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted"].map((role) =>
+  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted", "negative"].map((role) =>
     `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("");
 
 /** @typedef {{height: number, body: string, width?: number}} Drawn */
