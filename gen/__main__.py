@@ -1,5 +1,6 @@
 """`python -m gen run|draw|fetch …`. Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch."""
 
+import os
 import sys
 
 from gen.errors import UserError
@@ -18,6 +19,8 @@ def main(arguments: list[str]) -> int:
     command, *rest = arguments or [""]
     try:
         if command == "run":
+            # Threads that wait by spinning make a run ten times slower on a machine that is busy with something else.
+            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
             from gen.run import main as run
 
             return run(rest)

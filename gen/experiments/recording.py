@@ -38,11 +38,9 @@ def chat(context: Context) -> list[Record]:
     prompt = context.text.chat(QUESTION, INSTRUCTION) or f"Question: {QUESTION}\nAnswer:"
     trace = context.follow(context.text.encode(prompt), CHAT_TOKENS)
     middle = middle_head(context, spread(trace, context.config))
-    heads = [
-        head(context, *middle, "of middle entropy in this request"),
-        head(context, *page_head(context), "the head of every page"),
-    ]
-    return recording(context, "chat", "learn/decode", prompt, trace, heads, extra={"question": QUESTION})
+    heads = [head(context, *middle, "of middle entropy in this request"), *_page_head_unless(context, middle)]
+    extra = {"question": QUESTION, "instruction": INSTRUCTION}
+    return recording(context, "chat", "learn/decode", prompt, trace, heads, extra=extra)
 
 
 def repeat(context: Context) -> list[Record]:
@@ -51,12 +49,15 @@ def repeat(context: Context) -> list[Record]:
     trace = context.follow(ids, len(ids) + REPEAT_REPLY_TOKENS)
     layer, number, weight = induction_head(context, trace)
     why = "puts most weight on the token that followed the last time"
-    heads = [
-        head(context, layer, number, why),
-        head(context, *page_head(context), "the head of every page"),
-    ]
+    heads = [head(context, layer, number, why), *_page_head_unless(context, (layer, number))]
     extra = {"weight_on_what_followed": weight}
     return recording(context, "repeat", "learn/decode", REPEAT_PROMPT, trace, heads, extra=extra)
+
+
+def _page_head_unless(context: Context, shown: tuple[int, int]) -> Heads:
+    """The head of every page too, so that requests can be compared; none if it is the one already shown."""
+    own = page_head(context)
+    return [] if own == shown else [head(context, *own, "the head of every page")]
 
 
 def head(context: Context, layer: int, number: int, why: str) -> dict[str, Any]:
