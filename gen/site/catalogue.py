@@ -67,7 +67,8 @@ def _record(page: "Page", record: str, shards: list[str]) -> str:
     lines = "<br>".join(f"{name}: {text}" for name, text in facts.items())
     files = "".join(f"<li{_id(page, name)}>{_file(page, name)}</li>" for name in shards)
     more = f"<details><summary>Files of this recording</summary><ul>{files}</ul></details>" if shards else ""
-    return f"<dt{_id(page, record)}>{_file(page, record)}</dt><dd>{escape(identity['what'])}<br>{lines}{more}</dd>"
+    what = f'<span class="kv-what">{escape(identity["what"])}</span>'
+    return f"<dt{_id(page, record)}>{_file(page, record)}</dt><dd>{what}<br>{lines}{more}</dd>"
 
 
 def _id(page: "Page", record: str) -> str:
