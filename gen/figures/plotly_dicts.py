@@ -12,11 +12,12 @@ import plotly.graph_objects as go
 
 from gen.figures.recordings import values
 
-HEIGHT_CHART = 360
+HEIGHT_CHART = 380
 PANELS_PER_ROW = 3
-GAP = 26 / 680  # between panels, as in the still picture
-HEAD_ROOM = 0.0
-LABEL = 0.1  # of a panel's height, for its title
+# The measures of the still picture (js/pictures/heatmaps.js), so that Plotly's panels lie exactly over it.
+WIDTH, GAP, TOP, LABEL = 680, 26, 30, 18
+SIDE = (WIDTH - (PANELS_PER_ROW - 1) * GAP) / PANELS_PER_ROW
+ROW = SIDE + GAP + 6
 
 
 def describe(picture: str, data_root: Path, recording: dict[str, Any]) -> dict[str, Any] | None:
@@ -93,7 +94,7 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
         notes.append((math.log10(still), "negative", f"layer {first}, without<br>the mask: rounding"))
     return {
         "height": HEIGHT_CHART,
-        "margin": {"l": 64, "r": 132, "t": 16, "b": 48},
+        "margin": {"l": 64, "r": 132, "t": 36, "b": 48},
         "showlegend": False,
         "xaxis": {"title": {"text": "decode step in which the key is computed again"}, "dtick": 1, "fixedrange": True},
         "yaxis": {
@@ -122,26 +123,19 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
 def all_heads(weights: list[list[list[float]]], recording: dict[str, Any]) -> dict[str, Any]:
     """Attention weights of every query head of a layer, a panel each; the chosen layer's numbers are put in on the page."""
     heads, tokens = len(weights[0]), len(weights)
-    rows = math.ceil(heads / PANELS_PER_ROW)
+    height = TOP + math.ceil(heads / PANELS_PER_ROW) * ROW
     layout: dict[str, Any] = {"showlegend": False, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "annotations": []}
     traces = []
     for head in range(heads):
         suffix = "" if head == 0 else str(head + 1)
-        left, right = _span(head % PANELS_PER_ROW, PANELS_PER_ROW, GAP)
-        top, bottom = _span(head // PANELS_PER_ROW, rows, HEAD_ROOM / rows)
-        panel_top = 1 - top - LABEL / rows
+        left, top = head % PANELS_PER_ROW * (SIDE + GAP), TOP + head // PANELS_PER_ROW * ROW + LABEL
+        across, down = [left / WIDTH, (left + SIDE) / WIDTH], [1 - (top + SIDE) / height, 1 - top / height]
         ticks = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
-        layout[f"xaxis{suffix}"] = {"domain": [left, right], "anchor": f"y{suffix}", "range": [-0.5, tokens - 0.5], **ticks}
-        layout[f"yaxis{suffix}"] = {"domain": [1 - bottom, panel_top], "anchor": f"x{suffix}", "range": [tokens - 0.5, -0.5], **ticks}
-        layout["annotations"].append(_panel_title(recording, head, left, panel_top))
+        layout[f"xaxis{suffix}"] = {"domain": across, "anchor": f"y{suffix}", "range": [-0.5, tokens - 0.5], **ticks}
+        layout[f"yaxis{suffix}"] = {"domain": down, "anchor": f"x{suffix}", "range": [tokens - 0.5, -0.5], **ticks}
+        layout["annotations"].append(_panel_title(recording, head, across[0], down[1]))
         traces.append(_panel([[row[head][j] if j <= i else None for j in range(tokens)] for i, row in enumerate(weights)], head, suffix))
     return plain(go.Figure(traces, layout))
-
-
-def _span(place: int, places: int, gap: float) -> tuple[float, float]:
-    """Where one of several places in a row begins and ends, in shares of the whole."""
-    size = (1 - gap * (places - 1)) / places
-    return place * (size + gap), place * (size + gap) + size
 
 
 def _panel(z: list[list[float | None]], head: int, suffix: str) -> go.Heatmap:
@@ -162,5 +156,5 @@ def _panel(z: list[list[float | None]], head: int, suffix: str) -> go.Heatmap:
 def _panel_title(recording: dict[str, Any], head: int, left: float, top: float) -> dict[str, Any]:
     group = recording["group_size"]
     text = f"head {head} · reads KV head {head // group}" if group > 1 else f"head {head}"
-    place = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    place = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "borderpad": 0}
     return {**place, "text": text, "name": "muted", "showarrow": False}

@@ -66,6 +66,7 @@ function wrap(tag, inside) {
 
 /** Below the number where there is room, else above; never over the edge. @param {HTMLElement} box @param {DOMRect} at */
 function place(box, at) {
+  box.style.left = "8px"; // measured where nothing squeezes it
   const { offsetWidth: width, offsetHeight: height } = box;
   const below = at.bottom + 8 + height <= innerHeight;
   box.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - width - 8))}px`;

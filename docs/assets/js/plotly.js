@@ -6,6 +6,7 @@ import { KvFigure } from "./figure.js";
 import { load } from "./records.js";
 
 const BUNDLE = new URL("../vendor/plotly-cartesian.min.js", import.meta.url).href;
+const FONT = { family: 'system-ui, -apple-system, "Segoe UI", sans-serif', size: 12 };
 const CONFIG = { displaylogo: false, showSendToCloud: false, responsive: false, displayModeBar: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
 /** @type {Promise<any>|undefined} */
 let library;
@@ -124,12 +125,13 @@ function themedTrace(trace, colour) {
 
 /** @param {any} layout @param {(role: string) => string} colour */
 function themedLayout(layout, colour) {
-  const axis = { gridcolor: colour("hair"), linecolor: colour("line"), tickcolor: colour("line"), zerolinecolor: colour("line"), tickfont: { color: colour("muted") } };
-  const axes = Object.fromEntries(Object.entries(layout).filter(([name]) => /^[xy]axis\d*$/.test(name)).map(([name, own]) => [name, { ...own, ...axis }]));
-  const annotations = (layout.annotations ?? []).map((/** @type {any} */ note) => ({ ...note, font: { ...note.font, color: colour(note.name || "muted") } }));
+  const axis = { gridcolor: colour("hair"), linecolor: colour("line"), tickcolor: colour("line"), zerolinecolor: colour("line"), tickfont: { ...FONT, color: colour("muted") } };
+  const axes = Object.fromEntries(Object.entries(layout).filter(([name]) => /^[xy]axis\d*$/.test(name)).map((/** @type {[string, any]} */ [name, own]) => [name, { ...own, ...axis, ...(own.title ? { title: { ...own.title, font: { ...FONT, color: colour("muted") } } } : {}) }]));
+  const annotations = (layout.annotations ?? []).map((/** @type {any} */ note) => ({ ...note, font: { ...FONT, color: colour(note.name || "muted") } }));
   return {
     ...layout, ...axes, annotations, paper_bgcolor: colour("paper"), plot_bgcolor: colour("paper"),
-    font: { ...layout.font, color: colour("ink") }, hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("line"), font: { color: colour("ink") } },
+    font: { ...FONT, color: colour("ink") }, hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("line"), font: { color: colour("ink") } },
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
     modebar: { bgcolor: colour("paper"), color: colour("muted"), activecolor: colour("ink") },
   };
 }

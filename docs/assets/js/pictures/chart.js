@@ -7,7 +7,8 @@ import { escape, power, scientific } from "../format.js";
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
 
-const SIZE = { width: 680, height: 360, left: 64, right: 132, top: 16, bottom: 48 };
+// The same margins as in the description; the upper one leaves room for Plotly's buttons.
+const SIZE = { width: 680, height: 380, left: 64, right: 132, top: 36, bottom: 48 };
 
 export function fields() {
   return [];

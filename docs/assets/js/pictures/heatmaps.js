@@ -12,6 +12,7 @@ const WIDTH = 680;
 const PER_ROW = 3;
 const LEVELS = 10;
 const GAP = 26;
+const TOP = 30; // room for Plotly's buttons
 
 /** @param {State} state @param {Context} context */
 export function fields(state, context) {
@@ -31,14 +32,14 @@ export function draw(state, records, context) {
   const heads = weights[0].length;
   const side = (WIDTH - (PER_ROW - 1) * GAP) / PER_ROW;
   const body = Array.from({ length: heads }, (_, head) => {
-    const [x, y] = [(head % PER_ROW) * (side + GAP), Math.floor(head / PER_ROW) * (side + GAP + 6)];
+    const [x, y] = [(head % PER_ROW) * (side + GAP), TOP + Math.floor(head / PER_ROW) * (side + GAP + 6)];
     return `<g transform="translate(${x.toFixed(1)} ${y.toFixed(1)})">${panel(weights, head, side, title(recording, head))}</g>`;
   }).join("");
   return {
     summary: `Layer ${state.layer}: ${heads} query heads; each row is a token that looks, each column a token that is looked at.`,
     parts: [
       { kind: "drawing", label: `Attention weights of ${heads} query heads in layer ${state.layer}`, width: WIDTH,
-        height: Math.ceil(heads / PER_ROW) * (side + GAP + 6), body, rows: rows(weights, file) },
+        height: TOP + Math.ceil(heads / PER_ROW) * (side + GAP + 6), body, rows: rows(weights, file) },
       { kind: "legend", items: [{ swatch: "weight", text: "weight; pale: near 0, deep: near 1" }, { text: "above the diagonal: masked" }] },
     ],
   };
@@ -52,7 +53,9 @@ export function plotly(spec, state, records, context) {
   const names = tokens.map((/** @type {any} */ one) => `${one.position} ${spoken(one.text)}`);
   const data = spec.data.map((/** @type {any} */ trace, /** @type {number} */ head) => ({ ...trace, z: square(weights, head), x: tokens.map((/** @type {any} */ one) => one.position),
     y: tokens.map((/** @type {any} */ one) => one.position), customdata: names.map((/** @type {string} */ row) => names.map((/** @type {string} */ column) => [row, column])) }));
-  return { ...spec, data };
+  const ranges = { x: [-0.5, tokens.length - 0.5], y: [tokens.length - 0.5, -0.5] };
+  const axes = Object.entries(spec.layout).filter(([name]) => /^[xy]axis\d*$/.test(name));
+  return { data, layout: { ...spec.layout, ...Object.fromEntries(axes.map(([name, axis]) => [name, { ...axis, range: ranges[/** @type {"x"|"y"} */ (name[0])] }])) } };
 }
 
 /** @param {State} state @param {import("./common.js").Records} records @param {import("./common.js").Recording} recording */
