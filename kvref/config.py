@@ -15,6 +15,7 @@ from typing import Any
 from kvref.errors import CheckpointError
 
 DEFAULT_ROPE_THETA = 10_000.0
+MOST_LAYERS = 10_000  # a damaged file must not make us list millions of tensors
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _gpt2(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "vocab_size": _size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": _size(raw, "n_layer"),
+        "layers": _size(raw, "n_layer", most=MOST_LAYERS),
         "query_heads": heads,
         "kv_heads": heads,
         "head_dim": _divided(hidden, heads),
@@ -126,7 +127,7 @@ def _llama(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "vocab_size": _size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": _size(raw, "num_hidden_layers"),
+        "layers": _size(raw, "num_hidden_layers", most=MOST_LAYERS),
         "query_heads": heads,
         "kv_heads": _size(raw, "num_key_value_heads", heads),
         "head_dim": _divided(hidden, heads) if raw.get("head_dim") is None else _size(raw, "head_dim"),
@@ -167,13 +168,13 @@ def _special_tokens(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"bos_token_id": None if bos is None else int(bos), "eos_token_ids": tuple(int(i) for i in listed)}
 
 
-def _size(raw: Mapping[str, Any], key: str, default: int | None = None) -> int:
+def _size(raw: Mapping[str, Any], key: str, default: int | None = None, most: int = 2**40) -> int:
     """A whole number of at least 1; absent and null mean the default."""
     size = _first(raw.get(key), default)
     if size is None:
         raise KeyError(key)
-    if type(size) is not int or size < 1:  # not isinstance: True is an int
-        raise CheckpointError(f"config: {key} must be a whole number of at least 1, got {size!r}.")
+    if type(size) is not int or not 1 <= size <= most:  # not isinstance: True is an int
+        raise CheckpointError(f"config: {key} must be a whole number from 1 to {most:,}, got {size!r}.")
     return int(size)
 
 

@@ -22,7 +22,7 @@ Sample = Callable[[Tensor], int]
 
 def prefill(model: Transformer, cache: KVCache, prompt_ids: Ids, tap: Tap | None = None) -> NextLogits:
     """Every prompt token in one pass; the cache gains their rows. Returns the logits of the token that follows."""
-    tokens = torch.as_tensor(prompt_ids, device=model.device)  # all of them go through each layer together
+    tokens = torch.as_tensor(prompt_ids, dtype=torch.long, device=model.device)  # all go through each layer together
     return model(tokens, cache, tap=tap, last_only=True)[-1]
 
 

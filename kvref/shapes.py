@@ -24,4 +24,3 @@ Allowed = Bool[Tensor, "q_len kv_len"]
 Attended = tuple[Scores, Scores, Queries]
 
 RopeRow = Float[Tensor, "q_len 1 head_dim"]
-RopeTable = Float[Tensor, "positions head_dim"]

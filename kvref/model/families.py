@@ -17,8 +17,8 @@ from torch import Tensor
 from kvref.config import ModelConfig
 from kvref.layout import EMBEDDING, HEAD
 from kvref.model.layers import Attention, GeluMLP, Layer, LayerNorm, Linear, RMSNorm, Rope, SwiGLU
-from kvref.ops.rope import tables
-from kvref.shapes import Hidden, Positions, RopeTable, TokenIds
+from kvref.ops.rope import frequencies, turns
+from kvref.shapes import Hidden, Positions, TokenIds
 
 Weights = Mapping[str, Tensor]
 
@@ -55,8 +55,8 @@ class LearnedPositions:
 class RotaryPositions:
     """Llama: nothing is added; q and k are rotated in every layer, so the cache holds rotated keys."""
 
-    cos: RopeTable
-    sin: RopeTable
+    frequencies: Float[Tensor, " pairs"]
+    dtype: torch.dtype
 
     def embed(self, x: Hidden, positions: Positions) -> Hidden:
         """Unchanged."""
@@ -64,7 +64,7 @@ class RotaryPositions:
 
     def rope(self, positions: Positions) -> Rope:
         """One row of cos and of signed sin a token, the same for every head."""
-        return self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
+        return turns(positions, self.frequencies, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def llama(config: ModelConfig, weights: Weights) -> Parts:
 
     assert config.rope_theta is not None
     like = weights["norm.weight"]
-    cos, sin = tables(config.max_positions, config.head_dim, config.rope_theta, config.rope_scaling, dtype=like.dtype)
-    positional = RotaryPositions(cos.to(like.device), sin.to(like.device))
+    inverse = frequencies(config.head_dim, config.rope_theta, config.rope_scaling).to(like.device)
+    positional = RotaryPositions(inverse, like.dtype)
     return _parts(config, weights, positional, layer, norm("norm"))
 
 

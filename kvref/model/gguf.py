@@ -1,10 +1,11 @@
-"""Reading a GGUF file: weights dequantised to float32 under Hugging Face names, ``config.json`` and the
-tokenizer's metadata.
+"""Reading a GGUF file: dequantised weights under Hugging Face names, ``config.json``, the tokenizer's metadata.
 
-GGUF files of the architecture "llama" keep the rows of q and k interleaved for another form of RoPE; they are
-put back here. Files of other architectures are not permuted. Knows nothing about models or text.
+GGUF files of the architecture "llama" keep the rows of q and k interleaved, for another form of RoPE; they are put back
+here. Files of other architectures are not permuted. Knows nothing about models or text.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from gguf import GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 from torch import Tensor
 
+from kvref.config import ModelConfig
 from kvref.errors import CheckpointError
 
 
@@ -26,22 +28,52 @@ class Contents(NamedTuple):
 
 def read(path: str | Path) -> Contents:
     """Read a GGUF file of the GPT-2 or Llama family. Raises ``CheckpointError`` for what it cannot use."""
-    try:
-        reader = GGUFReader(path)
-        fields = {name: field.contents() for name, field in reader.fields.items()}
-        tensors = {tensor.name: tensor for tensor in reader.tensors}
-    except Exception as damaged:  # the reader has no error of its own: a damaged file fails anywhere inside it
-        raise CheckpointError(f"{path} is not a whole GGUF file ({damaged}).") from damaged
+    fields, tensors = _opened(path)
     architecture = fields.get("general.architecture")
     if architecture not in _FAMILIES:
-        raise CheckpointError(f"{path}: unknown architecture {architecture!r}; known: {', '.join(sorted(_FAMILIES))}.")
-    config, names = _FAMILIES[architecture](_Metadata(path, fields, architecture), tied="output.weight" not in tensors)
+        known = ", ".join(sorted(_FAMILIES))
+        raise CheckpointError(f"{path}: unknown architecture {architecture!r}; known: {known}.")
+    family = _FAMILIES[architecture]
+    config = family.config(_Metadata(path, fields, architecture))
+    config["tie_word_embeddings"] = "output.weight" not in tensors
+    sizes = ModelConfig.from_dict(config)  # refuses sizes that no model has before anything is sized by them
+    names = family.names(sizes.layers)
     weights = {}
     for name, tensor in tensors.items():
         if name not in names:
             raise CheckpointError(f"{path}: unknown tensor {name!r} for the architecture {architecture}.")
-        weights[names[name]] = _layout(architecture, name, _dequantised(path, tensor), config)
+        weights[names[name]] = family.put_back(name, _dequantised(path, tensor), sizes)
     return Contents(config, weights, {key: value for key, value in fields.items() if key.startswith("tokenizer.")})
+
+
+def undo_interleave(weight: Tensor, heads: int) -> Tensor:
+    """Rows 0, 1, 2, 3, … of each head hold dimensions 0, d/2, 1, d/2 + 1, …: sort them back.
+
+    ``heads`` is the number of heads of this very matrix, KV heads for k.
+    """
+    if weight.ndim != 2 or len(weight) % (2 * heads):
+        raise CheckpointError(f"{list(weight.shape)} is not the shape of a projection to {heads} rotated heads.")
+    rows = weight.reshape(heads, -1, 2, weight.shape[1])
+    return rows.transpose(1, 2).reshape(weight.shape)
+
+
+def _opened(path: str | Path) -> tuple[dict[str, Any], dict[str, ReaderTensor]]:
+    try:
+        reader = GGUFReader(path)
+        fields = {name: field.contents() for name, field in reader.fields.items()}
+        return fields, {tensor.name: tensor for tensor in reader.tensors}
+    except Exception as damaged:  # the reader has no error of its own: a damaged file fails anywhere inside it
+        reason = " ".join(str(damaged).split()) or type(damaged).__name__
+        raise CheckpointError(f"{path} is not a whole GGUF file ({reason}).") from damaged
+
+
+def _dequantised(path: str | Path, tensor: ReaderTensor) -> Tensor:
+    """float32 values, the fastest axis last (the header lists it first, the reader's array does not)."""
+    try:
+        return torch.tensor(dequantize(tensor.data, tensor.tensor_type), dtype=torch.float32)
+    except (NotImplementedError, ValueError) as unknown:
+        kind = tensor.tensor_type.name
+        raise CheckpointError(f"{path}: {tensor.name}, stored as {kind}, cannot be read.") from unknown
 
 
 class _Metadata:
@@ -50,31 +82,31 @@ class _Metadata:
     def __init__(self, path: str | Path, fields: dict[str, Any], architecture: str) -> None:
         self.path, self.fields, self.architecture = path, fields, architecture
 
-    def __call__(self, name: str, default: Any = None) -> Any:
+    def __call__(self, name: str, default: int | float | None = None) -> Any:
         value = self.fields.get(f"{self.architecture}.{name}", default)
-        if value is None:
-            raise CheckpointError(f"{self.path}: the entry {self.architecture}.{name} is missing.")
+        if not isinstance(value, int | float):
+            raise CheckpointError(f"{self.path}: {self.architecture}.{name} must be a number, got {value!r}.")
         return value
+
+    def vocab_size(self) -> int:
+        return int(self("vocab_size", len(self.fields.get("tokenizer.ggml.tokens", ()))))
 
     def token_ids(self) -> dict[str, Any]:
         keys = {"bos_token_id": "tokenizer.ggml.bos_token_id", "eos_token_id": "tokenizer.ggml.eos_token_id"}
         return {name: self.fields[key] for name, key in keys.items() if key in self.fields}
 
-    def vocab_size(self) -> int:
-        tokens = self.fields.get("tokenizer.ggml.tokens", ())
-        return int(self("vocab_size", len(tokens)))
 
-
-def _llama(entry: _Metadata, tied: bool) -> tuple[dict[str, Any], dict[str, str]]:
-    heads = entry("attention.head_count")
-    head_dim = entry("attention.key_length", entry("embedding_length") // heads)
-    if entry("rope.dimension_count", head_dim) != head_dim or entry("rope.scaling.type", "none") != "none":
+def _llama_config(entry: _Metadata) -> dict[str, Any]:
+    width, heads = entry("embedding_length"), entry("attention.head_count")
+    head_dim = entry("attention.key_length", width // max(heads, 1))
+    scaled = entry.fields.get("llama.rope.scaling.type", "none") != "none"
+    if scaled or entry("rope.dimension_count", head_dim) != head_dim:
         raise CheckpointError(f"{entry.path}: partial or scaled rotary positions are not read from GGUF files.")
-    config = {
+    return {
         "model_type": "llama",
         "architectures": ["LlamaForCausalLM"],
         "vocab_size": entry.vocab_size(),
-        "hidden_size": entry("embedding_length"),
+        "hidden_size": width,
         "num_hidden_layers": entry("block_count"),
         "num_attention_heads": heads,
         "num_key_value_heads": entry("attention.head_count_kv", heads),
@@ -85,26 +117,12 @@ def _llama(entry: _Metadata, tied: bool) -> tuple[dict[str, Any], dict[str, str]
         "rope_theta": entry("rope.freq_base", 10_000.0),
         "hidden_act": "silu",
         "attention_bias": False,
-        "tie_word_embeddings": tied,
         **entry.token_ids(),
     }
-    outer = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-    inner = {
-        "attn_norm": "input_layernorm",
-        "attn_q": "self_attn.q_proj",
-        "attn_k": "self_attn.k_proj",
-        "attn_v": "self_attn.v_proj",
-        "attn_output": "self_attn.o_proj",
-        "ffn_norm": "post_attention_layernorm",
-        "ffn_gate": "mlp.gate_proj",
-        "ffn_up": "mlp.up_proj",
-        "ffn_down": "mlp.down_proj",
-    }
-    return config, _names(outer, inner, "model.layers", config["num_hidden_layers"], ("weight",))
 
 
-def _gpt2(entry: _Metadata, tied: bool) -> tuple[dict[str, Any], dict[str, str]]:
-    config = {
+def _gpt2_config(entry: _Metadata) -> dict[str, Any]:
+    return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
         "vocab_size": entry.vocab_size(),
@@ -115,62 +133,77 @@ def _gpt2(entry: _Metadata, tied: bool) -> tuple[dict[str, Any], dict[str, str]]
         "n_positions": entry("context_length"),
         "layer_norm_epsilon": entry("attention.layer_norm_epsilon"),
         "activation_function": "gelu_new",
-        "tie_word_embeddings": tied,
         **entry.token_ids(),
     }
-    outer = {
-        "token_embd": "transformer.wte",
-        "position_embd": "transformer.wpe",
-        "output_norm": "transformer.ln_f",
-        "output": "lm_head",
-    }
-    inner = {
-        "attn_norm": "ln_1",
-        "attn_qkv": "attn.c_attn",
-        "attn_output": "attn.c_proj",
-        "ffn_norm": "ln_2",
-        "ffn_up": "mlp.c_fc",
-        "ffn_down": "mlp.c_proj",
-    }
-    return config, _names(outer, inner, "transformer.h", config["n_layer"], ("weight", "bias"))
 
 
-_FAMILIES = {"llama": _llama, "gpt2": _gpt2}
+def _sorted_rows(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
+    """Llama: q and k back from interleaved to half-split order."""
+    heads = {"attn_q.weight": config.query_heads, "attn_k.weight": config.kv_heads}.get(name.split(".", 2)[-1])
+    return weight if heads is None else undo_interleave(weight, heads)
 
 
-def _names(outer: dict[str, str], inner: dict[str, str], stem: str, layers: int, kinds: tuple[str, ...]) -> dict[str, str]:
-    names = {f"{ours}.{kind}": f"{theirs}.{kind}" for ours, theirs in outer.items() for kind in kinds}
-    for layer in range(layers):
-        for ours, theirs in inner.items():
-            names |= {f"blk.{layer}.{ours}.{kind}": f"{stem}.{layer}.{theirs}.{kind}" for kind in kinds}
-    return names
+def _as_conv1d(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
+    """GPT-2: matrices of the layers back to [in, out]."""
+    return weight.T.contiguous() if name.startswith("blk.") and weight.ndim == 2 else weight
 
 
-def _dequantised(path: str | Path, tensor: ReaderTensor) -> Tensor:
-    """float32 values, the fastest axis last (the header lists it first, the reader's array does not)."""
-    try:
-        return torch.tensor(dequantize(tensor.data, tensor.tensor_type), dtype=torch.float32)
-    except NotImplementedError as unknown:
-        kind = tensor.tensor_type.name
-        raise CheckpointError(f"{path}: {tensor.name} is stored as {kind}, which is not read.") from unknown
+@dataclass(frozen=True)
+class _Family:
+    """What llama.cpp's converter calls things, and what else it did to them."""
+
+    config: Callable[[_Metadata], dict[str, Any]]
+    put_back: Callable[[str, Tensor, ModelConfig], Tensor]
+    kinds: tuple[str, ...]
+    outer: dict[str, str]
+    layer: str
+    inner: dict[str, str]
+
+    def names(self, layers: int) -> dict[str, str]:
+        """Hugging Face's name for every name in a file."""
+        names = dict(self.outer)
+        for number in range(layers):
+            names |= {f"blk.{number}.{a}": f"{self.layer}.{number}.{b}" for a, b in self.inner.items()}
+        return {f"{a}.{kind}": f"{b}.{kind}" for a, b in names.items() for kind in self.kinds}
 
 
-def _layout(architecture: str, name: str, weight: Tensor, config: dict[str, Any]) -> Tensor:
-    """Undo what the converter to GGUF did to this tensor."""
-    if architecture == "llama" and name.endswith("attn_q.weight"):
-        return undo_interleave(weight, config["num_attention_heads"])
-    if architecture == "llama" and name.endswith("attn_k.weight"):
-        return undo_interleave(weight, config["num_key_value_heads"])
-    if architecture == "gpt2" and name.startswith("blk.") and weight.ndim == 2:
-        return weight.T.contiguous()  # Conv1D is [in, out]; GGUF keeps every matrix as [out, in]
-    return weight
-
-
-def undo_interleave(weight: Tensor, heads: int) -> Tensor:
-    """Rows 0, 1, 2, 3, … of each head hold dimensions 0, d/2, 1, d/2 + 1, …: sort them back.
-
-    ``heads`` is the number of heads of this very matrix, KV heads for k.
-    """
-    head_dim = len(weight) // heads
-    rows = weight.reshape(heads, head_dim // 2, 2, weight.shape[1])
-    return rows.transpose(1, 2).reshape(weight.shape)
+_FAMILIES = {
+    "llama": _Family(
+        _llama_config,
+        _sorted_rows,
+        ("weight",),
+        {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"},
+        "model.layers",
+        {
+            "attn_norm": "input_layernorm",
+            "attn_q": "self_attn.q_proj",
+            "attn_k": "self_attn.k_proj",
+            "attn_v": "self_attn.v_proj",
+            "attn_output": "self_attn.o_proj",
+            "ffn_norm": "post_attention_layernorm",
+            "ffn_gate": "mlp.gate_proj",
+            "ffn_up": "mlp.up_proj",
+            "ffn_down": "mlp.down_proj",
+        },
+    ),
+    "gpt2": _Family(
+        _gpt2_config,
+        _as_conv1d,
+        ("weight", "bias"),
+        {
+            "token_embd": "transformer.wte",
+            "position_embd": "transformer.wpe",
+            "output_norm": "transformer.ln_f",
+            "output": "lm_head",
+        },
+        "transformer.h",
+        {
+            "attn_norm": "ln_1",
+            "attn_qkv": "attn.c_attn",
+            "attn_output": "attn.c_proj",
+            "ffn_norm": "ln_2",
+            "ffn_up": "mlp.c_fc",
+            "ffn_down": "mlp.c_proj",
+        },
+    ),
+}

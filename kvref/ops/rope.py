@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kvref.config import RopeScaling
-from kvref.shapes import RopeRow, RopeTable
+from kvref.shapes import Positions, RopeRow
 
 
 def frequencies(head_dim: int, theta: float, scaling: RopeScaling | None = None) -> Float[Tensor, " pairs"]:
@@ -34,22 +34,20 @@ def _stretched(inverse: Float[Tensor, " pairs"], scaling: RopeScaling) -> Float[
     return kept * inverse + (1 - kept) * inverse / scaling.factor
 
 
-def tables(
-    positions: int, head_dim: int, theta: float, scaling: RopeScaling | None = None, *, dtype: torch.dtype
-) -> tuple[RopeTable, RopeTable]:
-    """cos and signed sin for every position, never in less than float32.
+def turns(positions: Positions, inverse: Float[Tensor, " pairs"], dtype: torch.dtype) -> tuple[RopeRow, RopeRow]:
+    """cos and signed sin for tokens at these positions, in ``dtype`` but never in less than float32.
 
-    Angles are computed in float64 whatever the model's dtype: in bfloat16 the positions 256 and 257 are one
+    Angles are multiplied out in float64 whatever the model's dtype: in bfloat16 the positions 256 and 257 are one
     number. The sine of the first half is negative, so that ``rotate`` needs no negation.
     """
-    angles = torch.outer(torch.arange(positions, dtype=torch.float64), frequencies(head_dim, theta, scaling))
+    angles = torch.outer(positions.double(), inverse).unsqueeze(1)
     cos, sin = angles.cos(), angles.sin()
     wide = torch.promote_types(dtype, torch.float32)
     return torch.cat((cos, cos), dim=-1).to(wide), torch.cat((-sin, sin), dim=-1).to(wide)
 
 
 def rotate(x: Float[Tensor, "q_len heads head_dim"], cos: RopeRow, sin: RopeRow) -> Float[Tensor, "q_len heads head_dim"]:
-    """Turn every head's pairs by the angle of its token; ``sin`` is the signed table.
+    """Turn every head's pairs by the angle of its token; ``sin`` is the signed one.
 
     Rolling by half a head puts each dimension's partner in its place: x·cos + partner·(∓sin).
     """

@@ -70,8 +70,9 @@ def test_explicit_head_dim_shapes_every_projection() -> None:
     attention = {name: shapes[f"layers.0.self_attn.{name}_proj.weight"] for name in "qkvo"}
     assert attention == {"q": (64, 40), "k": (32, 40), "v": (32, 40), "o": (40, 64)}
     assert (config.head_dim, config.group_size, config.softmax_scale) == (16, 2, 16**-0.5)
-    logits = tiny.model(config, dtype=torch.float64)
-    assert logits.parts.positional.cos.shape == (96, 16)
+    model = tiny.model(config)
+    cos, sin = model.parts.positional.rope(torch.tensor([0, 1]))
+    assert cos.shape == sin.shape == (2, 1, 16)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,8 @@ def test_explicit_head_dim_shapes_every_projection() -> None:
         ({"model_type": "mamba"}, "unknown architecture 'mamba'"),
         ({"model_type": None}, "unknown architecture None"),
         ({"hidden_size": "forty"}, "hidden_size must be a whole number"),
-        ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number of at least 1"),
+        ({"num_hidden_layers": 2**26}, "num_hidden_layers must be a whole number from 1 to 10,000, got 67108864"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number from 1"),
         ({"num_key_value_heads": 4}, "6 query heads cannot share 4"),
         ({"head_dim": 7}, "even head_dim"),
         ({"head_dim": None, "hidden_size": 41}, "give head_dim"),

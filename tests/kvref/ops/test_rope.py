@@ -6,14 +6,16 @@ import pytest
 import torch
 
 from kvref.config import RopeScaling
-from kvref.ops.rope import frequencies, rotate, tables
+from kvref.ops.rope import frequencies, rotate, turns
 from tests.kvref import tiny
 
+DTYPES = (torch.bfloat16, torch.float32)
 
-def rotated(x: torch.Tensor, position: int, theta: float = 10_000.0) -> torch.Tensor:
+
+def rotated(x: torch.Tensor, position: int) -> torch.Tensor:
     """One head at one position."""
-    cos, sin = tables(position + 1, len(x), theta, dtype=x.dtype)
-    return rotate(x.view(1, 1, -1), cos[position].view(1, 1, -1), sin[position].view(1, 1, -1)).view(-1)
+    cos, sin = turns(torch.tensor([position]), frequencies(len(x), 10_000.0), x.dtype)
+    return rotate(x.view(1, 1, -1), cos, sin).view(-1)
 
 
 def interleaved(x: torch.Tensor, position: int) -> torch.Tensor:
@@ -48,27 +50,23 @@ def test_only_the_distance_counts() -> None:
 
 
 def test_angles_survive_a_bfloat16_model() -> None:
-    """Pitfall 51: in bfloat16 the integers 256 and 257 are one number, so tables are made in float64 and kept wide."""
-    config = tiny.variant(max_positions=4100, head_dim=64)
-    low = tiny.model(config, dtype=torch.bfloat16).parts.positional
-    wide = tiny.model(config, dtype=torch.float32).parts.positional
-    assert low.cos.dtype == low.sin.dtype == torch.float32
-    for position in (257, 4095):
-        assert torch.equal(low.cos[position], wide.cos[position])
-        assert torch.equal(low.sin[position], wide.sin[position])
-        expected = math.cos(position * 10_000 ** (-1 / 32))
-        assert low.cos[position, 1].item() == pytest.approx(expected, abs=1e-6)
-    assert not torch.equal(low.cos[256], low.cos[257])
+    """Pitfall 51: in bfloat16 the integers 256 and 257 are one number, so angles are made in float64 and kept wide."""
+    config, positions = tiny.variant(max_positions=4100, head_dim=64), torch.tensor([256, 257, 4095])
+    low, wide = (tiny.model(config, dtype=dtype).parts.positional.rope(positions) for dtype in DTYPES)
+    for one, other in zip(low, wide, strict=True):
+        assert one.dtype == torch.float32
+        assert torch.equal(one, other)
+    assert not torch.equal(low[0][0], low[0][1])
+    for row, position in enumerate(positions.tolist()):
+        assert low[0][row, 0, 1].item() == pytest.approx(math.cos(position * 10_000 ** (-1 / 32)), abs=1e-6)
 
 
 def test_rotation_itself_is_wide_and_cast_last() -> None:
     """Pitfall 51, second half: products in bfloat16 would round twice more."""
-    generator = torch.Generator().manual_seed(2)
-    x = torch.randn(5, 3, 64, generator=generator).to(torch.bfloat16)
-    cos, sin = (table[200:205].unsqueeze(1) for table in tables(300, 64, 10_000.0, dtype=torch.bfloat16))
-    expected = rotate(x.float(), cos, sin).to(torch.bfloat16)
+    x = torch.randn(5, 3, 64, generator=torch.Generator().manual_seed(2)).to(torch.bfloat16)
+    cos, sin = turns(torch.arange(200, 205), frequencies(64, 10_000.0), torch.bfloat16)
     assert rotate(x, cos, sin).dtype == torch.bfloat16
-    assert torch.equal(rotate(x, cos, sin), expected)
+    assert torch.equal(rotate(x, cos, sin), rotate(x.float(), cos, sin).to(torch.bfloat16))
 
 
 @pytest.mark.parametrize(
