@@ -31,6 +31,7 @@ class Shapes:
         self.rows: dict[str, int] = {}
 
     def __call__(self, name: str, layer: int | None, tensor: Tensor) -> None:
+        """Note the size of one observed tensor."""
         if layer is None:
             return
         size = tensor.shape[0] * tensor.shape[-1] if name == "scores" else tensor.shape[0]
@@ -79,13 +80,15 @@ def records(context: Context) -> list[Record]:
     _as_predicted(context, without)
     difference = max(float((a.logits - b.logits).abs().max()) for a, b in zip(without, with_cache, strict=True))
     n, p = trace.total_tokens, trace.prompt_tokens
-    passes = [
+    passes: list[dict[str, Any]] = [
         {"step": step, "fed_text": _fed_text(context, trace, step), "without": a.counts, "with": b.counts}
         for step, (a, b) in enumerate(zip(without, with_cache, strict=True))
     ]
+    for step, entry in enumerate(passes):
+        entry["so_far"] = _totals(passes[: step + 1])
     steps = [entry for entry in passes if entry["step"] > 0] or passes
     seed_step = min(SEED_STEP, len(passes) - 1)
-    values = {
+    values: dict[str, Any] = {
         "prompt_tokens": p,
         "total_tokens": n,
         "passes": passes,
