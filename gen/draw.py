@@ -61,9 +61,7 @@ def draw(site: Site, ids: Sequence[str] = (), *, show: bool = False, check: bool
         _compare(site, files)
         print(f"{len(chosen)} figures are as drawn.")
         return 0
-    changed = sum(io.write(site.figures / name, data) for name, data in files.items())
-    if len(chosen) == len(artefacts.FIGURES):
-        io.write(site.figures / "stamp.json", io.canonical({"stamp": stamp(records)}))
+    changed = _write(records, files, whole=len(chosen) == len(artefacts.FIGURES))
     print(f"{len(chosen)} figures drawn into {shown(site.figures)}, {changed} files changed.")
     return 0
 
@@ -93,6 +91,17 @@ def _files(one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     yield "json", io.canonical({"records": one["records"]})
 
 
+def _write(records: Records, files: dict[str, bytes], whole: bool) -> int:
+    """Write drawings; how many changed. While files of two ages lie side by side there is no stamp."""
+    mark = records.site.figures / "stamp.json"
+    if not fresh(records):
+        mark.unlink(missing_ok=True)
+    changed = sum(io.write(records.site.figures / name, data) for name, data in files.items())
+    if whole:
+        io.write(mark, io.canonical({"files": sorted(files), "stamp": stamp(records)}))
+    return changed
+
+
 def _compare(site: Site, files: dict[str, bytes]) -> None:
     for name, data in sorted(files.items()):
         path = site.figures / name
@@ -111,5 +120,8 @@ def stamp(records: Records) -> str:
 
 def fresh(records: Records) -> bool:
     """True if what lies in build/ was drawn from these data by this code."""
-    path = records.site.figures / "stamp.json"
-    return path.is_file() and io.read(path) == {"stamp": stamp(records)}
+    folder = records.site.figures
+    if not (folder / "stamp.json").is_file():
+        return False
+    table = io.read(folder / "stamp.json")
+    return bool(table["stamp"] == stamp(records)) and all((folder / name).is_file() for name in table["files"])

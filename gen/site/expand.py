@@ -84,11 +84,12 @@ class Page:
         file = self.records.site.figures / f"{name}.html"
         if not file.is_file():
             raise PageError(f"{shown(file)} is missing; `python -m gen draw {name}` makes it")
+        title = f'<strong class="kv-title">{self.sentence(figure.title)}</strong>'
+        finding = f'<span class="kv-finding">{self.sentence(figure.alt)}</span>'
         # HTML wants a caption to be first or last; the style sheet shows it above the tools.
         return (
             f'<figure class="kv-figure" id="fig-{name}" data-search-exclude>{file.read_text(encoding="utf-8")}'
-            f'{self._tools(figure)}<figcaption id="fig-{name}-caption"><strong class="kv-title">{self.sentence(figure.title)}</strong> '
-            f'<span class="kv-finding">{self.sentence(figure.alt)}</span></figcaption></figure>'
+            f'{self._tools(figure)}<figcaption id="fig-{name}-caption">{title} {finding}</figcaption></figure>'
         )
 
     def _tools(self, figure: artefacts.Figure) -> str:
@@ -103,7 +104,7 @@ class Page:
             f'<a class="kv-tool-link" href="#fig-{name}">link</a>',
             f'<details class="kv-tool-data"><summary>data</summary>{self._made(name)}</details>',
             f'<a class="kv-tool-svg" href="{files["svg"]}" download>SVG</a>',
-            f'<button type="button" class="kv-tool-png" hidden>PNG</button>',
+            '<button type="button" class="kv-tool-png" hidden>PNG</button>',
             f'<a class="kv-tool-csv" href="{files["csv"]}" download>CSV</a>',
             f'<a class="kv-tool-licence" rel="license" href="{cite.CC_BY}">CC BY 4.0</a>',
         ]

@@ -19,7 +19,7 @@ from mkdocs.exceptions import Abort
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as DocsPage
 
-from gen import draw, node, paths
+from gen import draw, io, node, paths
 from gen.errors import UserError
 from gen.site import cite, formulas, policy
 from gen.site.expand import Page, bibtex_html
@@ -167,3 +167,5 @@ def on_build_error(error: Exception) -> None:
         raise Abort("The site was not built.")
     if isinstance(error, UserError):
         raise Abort(f"error: {error}")
+    if isinstance(error, OSError):
+        raise Abort(f"error: {io.disk_sentence(Path(error.filename or _build.site.output), error)}")

@@ -63,7 +63,7 @@ def write_figures(site: Site) -> None:
         io.write(site.figures / f"{row.id}.json", io.canonical({"records": [f"{MODEL}/cat"]}))
         io.write(site.figures / f"{row.id}.svg", b"<svg/>")
         io.write(site.figures / f"{row.id}.csv", b"a,b\n")
-    io.write(site.figures / "stamp.json", io.canonical({"stamp": draw.stamp(Records(site))}))
+    io.write(site.figures / "stamp.json", io.canonical({"files": [], "stamp": draw.stamp(Records(site))}))
 
 
 @pytest.fixture

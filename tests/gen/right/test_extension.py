@@ -102,9 +102,7 @@ def test_a_demo_may_be_broken_over_lines(settings: dict[str, object]) -> None:
     assert "<a>lanes|step:4|Show that state</a>" in html("{demo:lanes|step:4|Show\nthat state}", settings)
 
 
-@pytest.mark.parametrize(
-    "text", ["# All {num:a.b}", "## {val:a.b} tokens", "Title {num:a.b}\n=====", "### x {num:a.b} {#id}"]
-)
+@pytest.mark.parametrize("text", ["# All {num:a.b}", "## {val:a.b} tokens", "Title {num:a.b}\n=====", "### x {num:a.b} {#id}"])
 def test_a_number_in_a_heading_is_refused(text: str, settings: dict[str, object]) -> None:
     with pytest.raises(PageError, match="heading"):
         html(text, settings)

@@ -203,9 +203,7 @@ def test_a_script_that_fails_says_why(tmp_path: Path) -> None:
 
 def test_drawing_and_building_load_no_torch() -> None:
     program = "import sys; from gen import draw; from gen.site import hooks, __main__; print(*sorted(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     unwanted = {"torch", "kvref", "numpy", "safetensors", "tokenizers", "gguf", "transformers"}
     assert unwanted & set(loaded.split()) == set()
 
