@@ -84,14 +84,6 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
     bound, largest = record["causal_change_bound"], record["unmasked_max"]
     smallest = min(change for row in record["unmasked_change"] for change in row if change > 0)
     bottom = math.floor(math.log10(min(bound, smallest))) - 0.4
-    first = record["layers"][0]
-    notes = [
-        (math.log10(largest), "negative", "without the mask,<br>one line a layer"),
-        (math.log10(bound), "key", "with the causal mask:<br>at most this"),
-    ]
-    still = record["unmasked_change"][0][-1]
-    if still > 0:
-        notes.append((math.log10(still), "negative", f"layer {first}, without<br>the mask: rounding"))
     return {
         "height": HEIGHT_CHART,
         "margin": {"l": 64, "r": 132, "t": 36, "b": 48},
@@ -104,19 +96,37 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
             "exponentformat": "power",
             "dtick": 1,
         },
-        "annotations": [
-            {"x": 1.01, "xref": "paper", "xanchor": "left", "y": y, "text": text, "name": role, "showarrow": False, "align": "left"}
-            for y, role, text in notes
+        "annotations": _old_keys_labels(record),
+        "meta": _old_keys_words(record),
+    }
+
+
+def _old_keys_labels(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Names beside the lines: a colour alone would not say which is which."""
+    named = [
+        (record["unmasked_max"], "negative", "without the mask,<br>one line a layer"),
+        (record["causal_change_bound"], "key", "with the causal mask:<br>at most this"),
+    ]
+    still = record["unmasked_change"][0][-1]
+    if still > 0:
+        named.append((still, "negative", f"layer {record['layers'][0]}, without<br>the mask: rounding"))
+    place = {"x": 1.01, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
+    return [{**place, "y": math.log10(value), "text": text, "name": role} for value, role, text in named]
+
+
+def _old_keys_words(record: dict[str, Any]) -> dict[str, Any]:
+    token, first = record["token_text"], record["layers"][0]
+    return {
+        "summary": f"The key of “{token}”, computed again in each later step, against its first computation.",
+        "alt": f"Lines on a logarithmic axis: without the mask the key of “{token}” changes by up to"
+        f" {record['unmasked_max']:.2f}; with it by at most {record['causal_change_bound']:.0e}.",
+        "legend": [
+            {
+                "swatch": "line-negative",
+                "text": f"without the mask, a line a layer; in layer {first} a key depends on token and position alone",
+            },
+            {"swatch": "line-key", "text": "with the causal mask: bound on the change in any layer"},
         ],
-        "meta": {
-            "summary": f"The key of “{record['token_text']}”, computed again in each later step, against its first computation.",
-            "alt": f"Lines on a logarithmic axis: without the mask the key of “{record['token_text']}” changes by up to {largest:.2f};"
-            f" with it by at most {bound:.0e}.",
-            "legend": [
-                {"swatch": "line-negative", "text": f"without the mask, a line a layer; in layer {first} a key depends on token and position alone"},
-                {"swatch": "line-key", "text": "with the causal mask: bound on the change in any layer"},
-            ],
-        },
     }
 
 
@@ -134,7 +144,8 @@ def all_heads(weights: list[list[list[float]]], recording: dict[str, Any]) -> di
         layout[f"xaxis{suffix}"] = {"domain": across, "anchor": f"y{suffix}", "range": [-0.5, tokens - 0.5], **ticks}
         layout[f"yaxis{suffix}"] = {"domain": down, "anchor": f"x{suffix}", "range": [tokens - 0.5, -0.5], **ticks}
         layout["annotations"].append(_panel_title(recording, head, across[0], down[1]))
-        traces.append(_panel([[row[head][j] if j <= i else None for j in range(tokens)] for i, row in enumerate(weights)], head, suffix))
+        triangle = [[row[head][j] if j <= i else None for j in range(tokens)] for i, row in enumerate(weights)]
+        traces.append(_panel(triangle, head, suffix))
     return plain(go.Figure(traces, layout))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gen.errors import UserError
+from gen.paths import DEFAULT_MODEL
 
 # Pictures of counts that were made for one request; they offer each model once.
 ONE_REQUEST = ("lanes",)
@@ -23,7 +24,9 @@ def values(data_root: Path, record: str) -> dict[str, Any]:
 
 def find(data_root: Path) -> list[dict[str, Any]]:
     """Every recording, the default model's first, a model's main recording before its others."""
-    models = sorted((path.parent.name for path in data_root.glob("*/model.json")), key=lambda name: (name != "smollm2-135m-instruct", name))
+    models = sorted(
+        (path.parent.name for path in data_root.glob("*/model.json")), key=lambda name: (name != DEFAULT_MODEL, name)
+    )
     return [one for model in models for one in _of_model(data_root, model)]
 
 
