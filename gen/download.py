@@ -57,7 +57,9 @@ def _pip_download(requirement: str, folder: Path) -> Path:
 def from_hub(origin: Hub, expected_sha256: str, folder: Path) -> None:
     """Download a repository's weights, configuration and tokenizer into `folder`, at the pinned revision."""
     from huggingface_hub import hf_hub_download  # slow to import, and most runs never get here
+    from huggingface_hub.utils import logging
 
+    logging.set_verbosity_error()  # its warnings on every retry would bury the one sentence below
     for name in (*origin.files, origin.weights):
         try:
             hf_hub_download(origin.repository, name, revision=origin.revision, local_dir=folder)
@@ -72,7 +74,10 @@ def from_hub(origin: Hub, expected_sha256: str, folder: Path) -> None:
 
 
 def _hub_failure(origin: Hub, problem: Exception) -> FetchError:
-    reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(". ")[:200]
+    cause: BaseException = problem
+    while (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    reason = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(". ")[:200]
     return FetchError(
         f"{origin.repository} could not be downloaded from the Hugging Face hub ({reason}); check the network and {AGAIN}."
     )

@@ -34,14 +34,23 @@ def ensure(model: str = DEFAULT_MODEL, *, mend: bool = False) -> Path:
     if model in KNOWN:
         row = KNOWN[model]
         return _kept(row.id, described(row), mend, lambda partial: _bring(row, partial))
-    path = Path(model).expanduser()
-    if path.is_dir():
+    path = _own_path(model)
+    if path is not None and path.is_dir():
         return _checked_folder(path)
-    if path.is_file() and path.suffix == ".gguf":
+    if path is not None and path.is_file() and path.suffix == ".gguf":
         digest = io.file_sha256(path)
         facts = Described(slug(path.stem), path.stem, path.stem, "of its owner", "local file", digest)
         return _kept(f"{facts.id}-{digest[:8]}", facts, mend, lambda partial: convert.gguf(path, partial))
     raise UserError(f"Unknown model {model!r}: expected {', '.join(KNOWN)}, or the path of a folder or of a .gguf file.")
+
+
+def _own_path(model: str) -> Path | None:
+    """The path that was given, if it could be one and something is there."""
+    try:
+        path = Path(model).expanduser()
+        return path if model and path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # too long, a home that does not exist, a zero byte
+        return None
 
 
 def _kept(name: str, facts: Described, mend: bool, make: Callable[[Path], None]) -> Path:

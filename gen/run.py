@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
     unknown = [id for id in options.ids if id not in EXPERIMENTS]
     if unknown:
         raise UserError(f"Unknown record {unknown[0]!r}: expected {', '.join(EXPERIMENTS)}.")
+    _check_words(options.prompt)
     site = _site(options)
     context = _context(options, site)
     records = _compute(context, options.ids or list(EXPERIMENTS))
@@ -110,13 +111,19 @@ def _flags(options: argparse.Namespace, site: Site) -> str:
     return " " + shlex.join(flags)
 
 
-def _check_prompt(context: Context) -> None:
-    if not context.prompt.strip():
+def _check_words(prompt: str | None) -> None:
+    """What can be seen before a tokenizer is loaded."""
+    if prompt is None:
+        return
+    if not prompt.strip():
         raise UserError("The prompt is empty: expected at least one word.")
     try:
-        context.prompt.encode()
+        prompt.encode()
     except UnicodeEncodeError:
         raise UserError("The prompt is not valid UTF-8 text.") from None
+
+
+def _check_prompt(context: Context) -> None:
     count = len(context.text.encode(context.prompt))
     if not 1 <= count <= PROMPT_LIMIT_TOKENS:
         raise UserError(f"The prompt takes {count} tokens: expected 1 to {PROMPT_LIMIT_TOKENS}.")

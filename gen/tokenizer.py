@@ -43,7 +43,8 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     rule = metadata.get("tokenizer.ggml.pre")
     splitter = _splitter(str(rule))
     tokens = [str(token) for token in metadata["tokenizer.ggml.tokens"]]
-    merges = [tuple(str(merge).split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
+    pairs = (str(merge).partition(" ") for merge in metadata["tokenizer.ggml.merges"])
+    merges = [(left, right) for left, _, right in pairs]
     vocabulary = {token: number for number, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=rule == "llama-bpe"))
     tokenizer.pre_tokenizer = splitter

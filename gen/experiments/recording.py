@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gen.experiments.context import FLOAT32, FP16, TOTAL_TOKENS, Context
+from gen.experiments.context import FLOAT32, FP16, Context
 from gen.experiments.heads import induction_head, middle_head, page_head, spread
 from gen.experiments.trace import Trace
 from gen.records import Record
