@@ -83,12 +83,12 @@ def _render(records: Records, chosen: Sequence[artefacts.Figure]) -> dict[str, A
 
 
 def _files(one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """The files of one drawn figure: ending and bytes. The JSON names the records it was drawn from."""
+    """The files of one drawn figure: ending and bytes. The JSON names the records it was drawn from and its controls."""
     for form, ending in FORMS.items():
         drawn = one.get(form)
         if drawn:
             yield ending, drawn.encode() if isinstance(drawn, str) else io.canonical(drawn)
-    yield "json", io.canonical({"records": one["records"]})
+    yield "json", io.canonical({"fields": sorted(one["state"]), "records": one["records"]})
 
 
 def _write(records: Records, files: dict[str, bytes], whole: bool) -> int:

@@ -51,6 +51,10 @@ class Page:
             raise PageError(f"{{demo:{body}}} is not of the form {{demo:ID|field:value,…|words}}")
         name, state, words = parts
         page = _figure(name).page
+        fields = io.read(self.records.site.figures / f"{name}.json")["fields"]
+        for field in (choice.partition(":")[0] for choice in state.split(",")):
+            if field not in fields:
+                raise PageError(f"figure {name!r} has no field {field!r}; it has {', '.join(fields) or 'none'}")
         where = "" if page == self.slug else self.to("" if page == "index" else f"{page}/")
         return f'<a class="kv-demo" href="{escape(f"{where}?{name}={state}#fig-{name}")}">{escape(words)}</a>'
 

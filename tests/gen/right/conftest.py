@@ -60,7 +60,7 @@ def write_figures(site: Site) -> None:
     for row in ROWS:
         element = f'<kv-{row.picture} figure="{row.id}"><table><tr><td>1</td></tr></table></kv-{row.picture}>'
         io.write(site.figures / f"{row.id}.html", element.encode())
-        io.write(site.figures / f"{row.id}.json", io.canonical({"records": [f"{MODEL}/cat"]}))
+        io.write(site.figures / f"{row.id}.json", io.canonical({"fields": ["layer", "step"], "records": [f"{MODEL}/cat"]}))
         io.write(site.figures / f"{row.id}.svg", b"<svg/>")
         io.write(site.figures / f"{row.id}.csv", b"a,b\n")
     io.write(site.figures / "stamp.json", io.canonical({"files": [], "stamp": draw.stamp(Records(site))}))

@@ -28,6 +28,7 @@ def drawing(rows: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 "svg": "<svg/>",
                 "csv": "a,b\n1,2\n",
                 "records": [f"{MODEL}/cat"],
+                "state": {"step": 4},
                 "plotly": {"data": []} if row.id == "lanes" else None,
             }
             for row in chosen

@@ -79,6 +79,7 @@ def test_figures_and_records_are_listed(build: Build) -> None:
         ("{code:kvref.generate.prefil}", ["kvref.generate.prefil", "nearest: prefill"]),
         ("{demo:lanes|step:4}", ["ID|field:value"]),
         ("{demo:lane|step:4|x}", ["'lane'"]),
+        ("{demo:lanes|step:4,heat:2|x}", ["'lanes' has no field 'heat'; it has layer, step"]),
         ("words {fig:lanes} words", ["{fig:lanes}", "alone on a line"]),
         ("## Of {num:model.bytes}", ["heading"]),
         ("{published}", ["published"]),
