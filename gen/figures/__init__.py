@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gen import node
+from gen import io, node
 from gen.artefacts import Figure
 from gen.errors import UserError
 from gen.figures import plotly_dicts, recordings
@@ -55,6 +55,6 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
         "label": title,
         "texts": {"title": title, "alt": texts.get("alt", row.alt)},
         "context": context,
-        "plotly": json.loads(json.dumps(described)) if described else None,
+        "plotly": json.loads(io.canonical(described)) if described else None,  # as it is stored, so both draw the same
         "reads": plotly_dicts.reads(row.picture, offered[0]),
     }

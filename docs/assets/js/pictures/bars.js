@@ -9,6 +9,8 @@ import * as top from "./top.js";
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
 
+const SHORTEST = 64; // tokens from which on the longer contexts are listed
+
 /** @param {State} state @param {Context} context */
 export function fields(state, context) {
   if (context.options.series === "top") return top.fields(state, context);
@@ -57,11 +59,12 @@ function memory(state, records, { id, model }) {
 function lengths(records, model) {
   const file = `${model}/cost`;
   const cost = records[file];
-  const rows = cost.tokens.map((/** @type {number} */ tokens, /** @type {number} */ i) => ({ tokens, i })).filter(({ tokens }) => tokens >= 64)
-    .map(({ tokens, i }) => ({
-      head: { text: `${whole(tokens)} tokens` },
-      cells: [{ kind: "count", text: bytes(cost.kv_bytes[i]), say: `${whole(tokens)} tokens`, file, key: `kv_bytes.${i}`, exact: String(cost.kv_bytes[i]) }],
-    }));
+  const long = /** @type {{tokens: number, i: number}[]} */ (cost.tokens.map((/** @type {number} */ tokens, /** @type {number} */ i) => ({ tokens, i })))
+    .filter((one) => one.tokens >= SHORTEST);
+  const rows = long.map(({ tokens, i }) => ({
+    head: { text: `${whole(tokens)} tokens` },
+    cells: [{ kind: "count", text: bytes(cost.kv_bytes[i]), say: `${whole(tokens)} tokens`, file, key: `kv_bytes.${i}`, exact: String(cost.kv_bytes[i]) }],
+  }));
   const weights = records[`${model}/model`].weight_bytes.fp16;
   const last = { head: { text: "the model’s weights" }, kind: "total", cells: [{ kind: "count", text: bytes(weights), say: "weights in fp16",
     file: `${model}/model`, key: "weight_bytes.fp16", exact: String(weights) }] };
