@@ -122,4 +122,5 @@ def json_ld(work: Work, source: Source, description: str, site_url: str, dataset
 
 def _tex(text: str) -> str:
     """`text` with what TeX would take for a command escaped."""
-    return re.sub(r"([&%$#_{}])", r"\\\1", text)
+    words = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return re.sub(r"[&%$#_{}\\~^]", lambda match: words.get(match[0], f"\\{match[0]}"), text)

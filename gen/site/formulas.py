@@ -16,6 +16,7 @@ SCRIPT = Path(__file__).with_name("typeset.mjs")
 MARKED = re.compile(r'<(span|div) class="arithmatex">\s*\\([(\[])(.*?)\\[)\]]\s*</\1>', re.DOTALL)
 # What a reader must never see: a formula that Markdown or KaTeX did not recognise.
 RAW_TEX = re.compile(r"\$\$|\\[()\[\]]|\\[a-zA-Z]{2,}|(?<![\w$])\$[^\s$]([^$\n]*[^\s$])?\$(?!\d)")
+# Neither is it looked for where a recorded text may hold anything: in numbers, figures and code.
 NOT_PROSE = frozenset({"code", "pre", "math", "figure", ".kv-num", ".kv-val", ".kv-catalogue"})
 
 

@@ -119,7 +119,7 @@ def on_page_markdown(markdown: str, page: DocsPage, config: MkDocsConfig, files:
 
 def on_page_content(html: str, page: DocsPage, config: MkDocsConfig, files: Files) -> str:
     """Refuse a page on which a key was left as it was written."""
-    for run in runs(html, outside=frozenset({"code", "pre"})):
+    for run in runs(html, outside=formulas.NOT_PROSE):
         if found := LEFT_OVER.search(run.text):
             raise PageError(f"{found[0]} was not recognised: keys for figures and code stand alone on a line")
     return html

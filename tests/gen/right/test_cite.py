@@ -80,5 +80,5 @@ def test_a_missing_field_is_named(tmp_path: Path, key: str) -> None:
 
 
 def test_tex_cannot_be_smuggled_into_bibtex() -> None:
-    source = cite.Source("key", r"50% of $x_1 & {y}", "https://example.org/", "0" * 64)
-    assert r"50\% of \$x\_1 \& \{y\}" in cite.bibtex(cite.read(), source)
+    source = cite.Source("key", r"50% of $x_1 & {y} \input", "https://example.org/", "0" * 64)
+    assert r"50\% of \$x\_1 \& \{y\} \textbackslash{}input" in cite.bibtex(cite.read(), source)

@@ -176,6 +176,17 @@ def test_the_data_of_another_site_take_the_place_of_the_published(build: Build, 
     assert "a  c" in (out / "learn/one-token/index.html").read_text()
 
 
+def test_a_prompt_may_hold_anything(build: Build, site: Site) -> None:
+    nasty = '<script>alert(1)</script> {num:a.b} $$x$$ \\frac | `c` **b** " & \u202e 🙂 {/published}'
+    write_data(site, VALUES | {"cat": VALUES["cat"] | {"prompt_text": nasty, "tokens_total": nasty}})
+    text = "# T\n\n{num:cat.prompt_text|text}\n\n| a |\n|---|\n| {val:cat.prompt_text|text} |\n"
+    out = build({"learn/one-token.md": text})
+    for page in ("index.html", "learn/one-token/index.html", "reference/figures/index.html"):
+        html = (out / page).read_text()
+        assert "<script>alert" not in html
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; {num:a.b} $$x$$ \\frac | `c` **b** &quot; &amp;" in html
+
+
 def test_bundles_are_copied(build: Build) -> None:
     out = build({})
     assert (out / "assets/vendor/plotly-cartesian.min.js").stat().st_size > 1_000_000
