@@ -1,4 +1,7 @@
-"""`python -m gen run|draw|fetch …`. Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch."""
+"""`python -m gen run|draw|fetch …`.
+
+Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch.
+"""
 
 import os
 import sys

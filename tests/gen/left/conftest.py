@@ -68,7 +68,7 @@ def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_gguf(path: Path, splitter: str = "smollm") -> Path:
     """A Llama of 2 layers with seeded random weights and a vocabulary of bytes."""
-    tokens = ["<|end|>", *ALPHABET]
+    tokens = ["<|end|>", *ALPHABET, "ĊĊ"]
     size = LLAMA
     writer = GGUFWriter(path, "llama")
     writer.add_block_count(size["layers"])
@@ -84,7 +84,7 @@ def write_gguf(path: Path, splitter: str = "smollm") -> Path:
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(splitter)
     writer.add_token_list(tokens)
-    writer.add_token_types([3] + [1] * len(ALPHABET))
+    writer.add_token_types([3] + [1] * (len(tokens) - 1))
     writer.add_token_merges(["Ċ Ċ"])
     writer.add_eos_token_id(0)
     writer.add_chat_template("{% for m in messages %}{{ m.content }}\n{% endfor %}")

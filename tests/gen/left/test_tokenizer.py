@@ -47,6 +47,12 @@ def test_another_kind_of_vocabulary_is_an_error():
         tokenizer.from_gguf({"tokenizer.ggml.model": "llama"})
 
 
+def test_a_damaged_vocabulary_is_one_sentence():
+    for change in ({"tokenizer.ggml.merges": ["no such"]}, {"tokenizer.ggml.tokens": None}):
+        with pytest.raises(FetchError, match="tokenizer is damaged"):
+            tokenizer.from_gguf(metadata("smollm") | change)
+
+
 def test_a_begin_token_is_added_where_the_file_says_so():
     made = tokenizer.from_gguf(metadata("smollm") | {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 0})
     assert made.encode("a").tokens == ["<|end|>", "a"]

@@ -1,0 +1,92 @@
+"""The committed recordings: complete, small, consistent with themselves. Needs no weights."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from gen import manifest
+from gen.paths import DEFAULT_MODEL, PUBLISHED, ROOT
+from gen.publish import FILE_LIMIT_BYTES, TOTAL_LIMIT_BYTES
+from gen.records import IDENTITY_KEYS
+
+
+def values(id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(PUBLISHED.record(DEFAULT_MODEL, id).read_bytes())["values"]
+    return found
+
+
+def test_the_manifest_holds():
+    table = manifest.verify(PUBLISHED)
+    kept = {name.removeprefix(f"recomputed/{DEFAULT_MODEL}/").removesuffix(".json") for name in table["files"]}
+    assert {"model", "heads", "cat", "chat", "repeat", "one-token", "old-keys", "cost"} <= kept
+
+
+def test_every_file_is_canonical_identified_and_within_the_budget():
+    total = 0
+    for name, path in manifest.recordings(PUBLISHED).items():
+        data = path.read_bytes()
+        total += len(data)
+        assert len(data) <= FILE_LIMIT_BYTES, name
+        assert str(ROOT).encode() not in data, name
+        document = json.loads(data)
+        assert set(document) == {"environment", "identity", "values"}, name
+        assert set(document["identity"]) == IDENTITY_KEYS, name
+        assert document["identity"]["seed"] is None, name
+        assert document["identity"]["command"].startswith("python -m gen run "), name
+        tolerance = document["identity"]["tolerance"]
+        assert tolerance["absolute"] <= 2e-4, name
+        assert tolerance["of_largest"] <= 1e-4, name
+    assert total <= TOTAL_LIMIT_BYTES
+
+
+@pytest.mark.parametrize("id", ["cat", "chat", "repeat"])
+def test_weights_come_from_scores_and_outputs_from_weights(id: str):
+    """From the rounded numbers alone, in plain Python: softmax(scores) and weights · V."""
+    index, model = values(id), values("model")
+    for head in index["heads"]:
+        shard, rows = values(f"{id}/attention-{head['layer']:02d}"), values(f"{id}/kv-{head['layer']:02d}")
+        assert head["kv_head"] == head["head"] // model["group_size"]
+        for position in range(index["tokens_total"]):
+            scores = shard["scores"][position][head["head"]]
+            weights = shard["weights"][position][head["head"]]
+            assert len(scores) == len(weights) == position + 1
+            total = sum(math.exp(score - max(scores)) for score in scores)
+            softmax = [math.exp(score - max(scores)) / total for score in scores]
+            assert weights == pytest.approx(softmax, abs=3e-3)
+            value = [rows["v"][key][head["kv_head"]] for key in range(position + 1)]
+            output = [sum(w * row[dim] for w, row in zip(weights, value, strict=True)) for dim in range(model["head_dim"])]
+            assert shard["output"][position][head["head"]] == pytest.approx(output, abs=3e-3)
+
+
+def test_the_idea_itself_is_in_the_numbers():
+    keys = values("old-keys")
+    assert keys["token_text"] == "sat"
+    assert keys["causal_change_bound"] <= 1e-4
+    assert keys["unmasked_layer0_bound"] <= 1e-4
+    assert keys["unmasked_max"] > 1.0
+    assert keys["unmasked_max"] == max(max(row) for row in keys["unmasked_change"])
+    lanes = values("one-token")
+    assert (lanes["after_step_4"]["without"]["kv_rows"], lanes["after_step_4"]["with"]["kv_rows"]) == (25, 7)
+    assert lanes["logit_difference_bound"] <= 1e-3
+
+
+def test_the_replies_are_what_the_pages_say_they_show():
+    assert values("cat")["tokens_total"] == 15
+    assert "Paris" in values("chat")["reply_text"]
+    repeat = values("repeat")
+    phrase, _, begun = repeat["prompt_text"].partition(". ")
+    assert (begun + repeat["reply_text"]).rstrip(".") == phrase
+
+
+def test_the_shown_head_is_not_one_of_those_left_out():
+    model, heads = values("model"), values("heads")
+    chosen, rule = model["chosen"], model["rule"]
+    every = [head for layer in heads["layers"] for head in layer]
+    left_out = [head for head in every if head["weight_on_first"] > rule["max_weight_on_first"]]
+    assert (len(every), len(left_out)) == (rule["heads_total"], rule["heads_left_out"])
+    shown = heads["layers"][chosen["layer"]][chosen["head"]]
+    assert shown["weight_on_first"] == chosen["weight_on_first"] <= rule["max_weight_on_first"]
+    kept = sorted(head["entropy_bits"] for head in every if head not in left_out)
+    assert shown["entropy_bits"] == kept[(len(kept) - 1) // 2]
