@@ -31,6 +31,8 @@ NAMED: dict[str, tuple[tuple[str, str | None, str | None], ...]] = {
 # Words in comments that carry the colour of their role in figures and formulas.
 ROLES = {"query": "query", "queries": "query", "key": "key", "keys": "key", "value": "value", "values": "value",
          "weight": "weight", "weights": "weight"}  # fmt: skip
+# Shown by a script where there is one to press it.
+COPY = '<button type="button" class="kv-copy" hidden>copy</button>'
 _ROLE_WORD = re.compile(r"\b(" + "|".join(ROLES) + r")\b")
 _COMMENT = re.compile(r'(<span class="c1">)(.*?)(</span>)')
 
@@ -109,7 +111,7 @@ def to_html(name: str, root: Path = ROOT) -> str:
         code = highlight(piece.text, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
         title = f"{piece.file} · {piece.name.removeprefix(piece.file[:-3].replace('/', '.') + '.')}"
         blocks.append(
-            f'<div class="highlight kv-code"><span class="filename">{html.escape(title)}</span>'
+            f'<div class="highlight kv-code kv-copied"><span class="filename">{html.escape(title)}</span>{COPY}'
             f"<pre><code>{_COMMENT.sub(_coloured, code)}\n</code></pre></div>"
         )
     return "\n".join(blocks)

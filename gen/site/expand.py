@@ -128,7 +128,8 @@ class Page:
 
 def bibtex_html(work: cite.Work, source: cite.Source) -> str:
     """A BibTeX entry to copy."""
-    return f'<div class="highlight kv-bibtex"><pre><code>{escape(cite.bibtex(work, source))}\n</code></pre></div>'
+    entry = escape(cite.bibtex(work, source))
+    return f'<div class="highlight kv-bibtex kv-copied">{listings.COPY}<pre><code>{entry}\n</code></pre></div>'
 
 
 def _figure(name: str) -> artefacts.Figure:

@@ -10,9 +10,10 @@ const SCALE = 2; // pixels of a PNG per pixel of the drawing
 
 /** @param {MouseEvent} event */
 function click(event) {
-  const on = event.target instanceof Element ? event.target.closest("a.kv-demo, .kv-tool-link, .kv-tool-svg, .kv-tool-csv, .kv-tool-png") : null;
+  const on = event.target instanceof Element ? event.target.closest("a.kv-demo, .kv-tool-link, .kv-tool-svg, .kv-tool-csv, .kv-tool-png, .kv-copy") : null;
   if (!on || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   if (on.matches(".kv-demo")) return demo(event, /** @type {HTMLAnchorElement} */ (on));
+  if (on.matches(".kv-copy")) return void copyCode(on);
   const figure = on.closest("figure.kv-figure")?.firstElementChild;
   if (!(figure instanceof KvFigure)) return;
   if (on.matches(".kv-tool-link")) return void copy(event, figure, /** @type {HTMLAnchorElement} */ (on));
@@ -45,6 +46,18 @@ async function copy(event, figure, link) {
     say(link, "copied");
   } catch {
     say(link, "in the address");
+  }
+}
+
+/** Copy a listing or a BibTeX entry; where the browser will not, select it. @param {Element} button */
+async function copyCode(button) {
+  const code = button.parentElement?.querySelector("code");
+  if (!code) return;
+  try {
+    await navigator.clipboard.writeText(code.textContent ?? "");
+    say(button, "copied");
+  } catch {
+    getSelection()?.selectAllChildren(code);
   }
 }
 
@@ -100,6 +113,6 @@ addEventListener("popstate", () => {
     if (asked.size > 0 && figure.state) figure.choose(asked, false);
   }
 });
-const showButtons = () => document.querySelectorAll(".kv-tool-png[hidden]").forEach((button) => button.removeAttribute("hidden"));
+const showButtons = () => document.querySelectorAll(".kv-tool-png[hidden], .kv-copy[hidden]").forEach((button) => button.removeAttribute("hidden"));
 showButtons();
 /** @type {any} */ (window).document$?.subscribe(showButtons);
