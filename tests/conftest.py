@@ -10,6 +10,7 @@ from jaxtyping import install_import_hook
 # Before the first import of kvref: the hook wraps what is imported after it. The speed check runs without it.
 install_import_hook("kvref", "beartype.beartype")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a machine that runs other things too must not spin
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 
