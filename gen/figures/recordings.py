@@ -8,8 +8,8 @@ from typing import Any
 from gen.errors import UserError
 from gen.paths import DEFAULT_MODEL
 
-# Pictures of counts that were made for one request; they offer each model once.
-ONE_REQUEST = ("lanes",)
+# What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
+BY_MODEL = ("lanes", "heads", "intensity")
 
 
 def values(data_root: Path, record: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def offered(found: Sequence[dict[str, Any]], picture: str, options: Mapping[str,
     """The recordings that a figure lets the reader choose from."""
     prompts = options.get("prompts")
     fitting = [one for one in found if prompts is None or one["prompt"] in prompts]
-    if picture not in ONE_REQUEST:
+    if picture not in BY_MODEL and options.get("series") not in BY_MODEL:
         return fitting
     first: dict[str, dict[str, Any]] = {}
     for one in fitting:

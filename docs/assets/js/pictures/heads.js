@@ -31,7 +31,7 @@ export function draw(state, records, context) {
     summary: `Layer ${layer}: ${shape.query_heads} query heads read ${shape.kv_heads} KV heads, ${size} to each.`,
     parts: [
       { kind: "heads", label: "Query heads, each over the KV head it reads", groups },
-      { kind: "legend", items: [{ swatch: "query", text: "query head; below its number, the weight it puts on the first token" },
+      { kind: "legend", items: [{ swatch: "query", text: "query head; below its number, its mean weight on the first token" },
         { swatch: "key", text: "K" }, { swatch: "value", text: "V" }, { swatch: "new", text: "the head shown on these pages" }] },
     ],
   };
@@ -44,7 +44,7 @@ function headCell(records, model, shape, layer, head, kv) {
   const chosen = shape.chosen.layer === layer && shape.chosen.head === head;
   return {
     kind: "number", text: `q ${head}`, sub: percent(weight), role: "query", mark: chosen ? "new" : undefined,
-    say: `query head ${head} reads KV head ${kv}${chosen ? ", the head shown on these pages" : ""}; weight on the first token`,
+    say: `query head ${head} reads KV head ${kv}${chosen ? ", the head shown on these pages" : ""}; mean weight on the first token`,
     file: `${model}/heads`, key: `layers.${layer}.${head}.weight_on_first`, exact: String(weight),
   };
 }
