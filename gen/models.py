@@ -103,7 +103,8 @@ def describe(folder: Path) -> Described:
     if note.is_file():
         facts = io.read(note)
         try:
-            return Described(**facts["model"])
+            own = facts["model"]
+            return described(KNOWN[own["id"]]) if own["id"] in KNOWN else Described(**own)
         except (KeyError, TypeError):
             raise FetchError(f"{shown(note)} is damaged; `python -m gen fetch` mends it.") from None
     return _describe_folder(folder)

@@ -30,10 +30,17 @@ def difference(site: Site, model_id: str, records: Iterable[Record]) -> Comparis
 def _compare_file(path: Path, record: Record) -> Comparison:
     if not path.is_file():
         return Comparison(differences=[("the file", "a recording", "nothing")])
-    stored = io.read(path)
-    if not isinstance(stored, dict) or not {"identity", "values", "environment"} <= stored.keys():
-        return Comparison(differences=[("the file", "identity, values and environment", "something else")])
-    result = compare({"values": stored["values"]}, {"values": record.values}, record.identity["tolerance"])
+    try:
+        stored = io.read(path)
+    except UserError as problem:
+        return Comparison(differences=[("the file", "a recording", str(problem))])
+    parts = ("environment", "identity", "values")
+    if not isinstance(stored, dict) or not all(isinstance(stored.get(part), dict) for part in parts):
+        return Comparison(differences=[("the file", " ".join(parts), "something else")])
+    try:
+        result = compare({"values": stored["values"]}, {"values": record.values}, record.identity["tolerance"])
+    except RecursionError:
+        return Comparison(differences=[("the file", "values of some depth", "values nested without end")])
     identity = io.plain(record.identity)
     for key in sorted(identity.keys() | stored["identity"].keys()):
         expected, got = stored["identity"].get(key), identity.get(key)

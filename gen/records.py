@@ -149,12 +149,13 @@ def _compare_tensor(
 
 
 def _deviation(stored: float, fresh: float) -> float:
-    """Distance of `fresh` from the numbers that `stored` stands for. NaN is infinitely far."""
+    """Distance of `fresh` from the numbers that `stored` stands for. What is no finite number is infinitely far."""
+    if not (math.isfinite(stored) and math.isfinite(fresh)):
+        return math.inf
     if rounded(fresh) == stored:
         return 0.0
     low, high = interval(stored)
-    deviation = max(low - fresh, fresh - high)
-    return max(deviation, 0.0) if deviation == deviation else float("inf")
+    return max(low - fresh, fresh - high, 0.0)
 
 
 def _allowed(tensor: list[Any], tolerance: dict[str, float]) -> float:

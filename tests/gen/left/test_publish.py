@@ -135,6 +135,15 @@ def test_numbers_that_still_agree_are_left_alone(site: Site):
     manifest.verify(site)
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"identity":[],"values":3,"environment":{}}', b"\xff"])
+def test_a_damaged_file_is_named_and_mended(site: Site, damage: bytes):
+    site.record(MODEL, "cost").write_bytes(damage)
+    with pytest.raises(CheckFailed, match=r"m/cost\.json: the file: expected .*\n.*python -m gen run cost"):
+        publish.check(site, MODEL, records(), complete=True)
+    publish.write(site, MODEL, records(), complete=True)
+    publish.check(site, MODEL, records(), complete=True)
+
+
 def test_a_complete_run_sweeps_what_it_no_longer_makes(site: Site):
     part = site.record(MODEL, "cat").with_name(".cat.json.x.part")
     part.write_bytes(b"half")

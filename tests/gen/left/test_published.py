@@ -1,15 +1,19 @@
 """The committed recordings: complete, small, consistent with themselves. Needs no weights."""
 
+import copy
 import json
 import math
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gen import manifest
-from gen.paths import DEFAULT_MODEL, PUBLISHED, ROOT
+from gen import io, manifest, publish
+from gen.errors import CheckFailed
+from gen.paths import DEFAULT_MODEL, PUBLISHED, ROOT, Site
 from gen.publish import FILE_LIMIT_BYTES, TOTAL_LIMIT_BYTES
-from gen.records import IDENTITY_KEYS
+from gen.records import IDENTITY_KEYS, Record
 
 
 def values(id: str) -> dict[str, Any]:
@@ -58,6 +62,25 @@ def test_weights_come_from_scores_and_outputs_from_weights(id: str):
             value = [rows["v"][key][head["kv_head"]] for key in range(position + 1)]
             output = [sum(w * row[dim] for w, row in zip(weights, value, strict=True)) for dim in range(model["head_dim"])]
             assert shard["output"][position][head["head"]] == pytest.approx(output, abs=3e-3)
+
+
+def test_one_shifted_value_of_the_real_data_fails_both_checks(build: Path):
+    """By ten times what its record allows; the other numbers of the file still agree."""
+    id = "cat/kv-02"
+    copied = Site("copied")
+    shutil.copytree(PUBLISHED.data, copied.data)
+    stored = json.loads(PUBLISHED.record(DEFAULT_MODEL, id).read_bytes())
+    record = Record(id, stored["identity"], stored["values"])
+    assert not publish.difference(copied, DEFAULT_MODEL, [record]).differences
+    shifted = copy.deepcopy(stored)
+    largest = max(abs(number) for position in shifted["values"]["k"] for head in position for number in head)
+    tolerance = stored["identity"]["tolerance"]
+    shifted["values"]["k"][2][0][3] += 10 * min(tolerance["absolute"], tolerance["of_largest"] * largest)
+    copied.record(DEFAULT_MODEL, id).write_bytes(io.canonical(shifted))
+    found = publish.difference(copied, DEFAULT_MODEL, [record]).differences
+    assert [key.partition(": ")[2] for key, _, _ in found] == ["values.k[2][0][3]"]
+    with pytest.raises(CheckFailed, match=r"kv-02\.json: expected SHA-256"):
+        manifest.verify(copied)
 
 
 def test_the_idea_itself_is_in_the_numbers():

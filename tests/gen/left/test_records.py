@@ -74,6 +74,11 @@ def test_everything_else_must_match(case: str):
     assert any(found.startswith(key) for found, _, _ in compare(STORED, fresh, TOLERANCE).differences)
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_stored_number_that_is_none_disagrees(number: float):
+    assert [key for key, _, _ in compare({"a": [number]}, {"a": [1.0]}, TOLERANCE).differences] == ["a[0]"]
+
+
 def test_a_bound_is_a_promise_about_the_measurement():
     assert STORED["noise_bound"] == 1e-4
     assert not compare({"a_bound": 1e-4}, {"a_bound": Bound(9.9e-5)}, TOLERANCE).differences
