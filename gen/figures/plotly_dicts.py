@@ -14,6 +14,7 @@ from gen.figures.recordings import values
 
 HEIGHT_CHART = 380
 PANELS_PER_ROW = 3
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # The measures of the still picture (js/pictures/heatmaps.js), so that Plotly's panels lie exactly over it.
 WIDTH, GAP, TOP, LABEL = 680, 26, 30, 18
 SIDE = (WIDTH - (PANELS_PER_ROW - 1) * GAP) / PANELS_PER_ROW
@@ -93,12 +94,18 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
             "type": "log",
             "range": [bottom, math.log10(largest) + 0.4],
             "title": {"text": "largest change of a number of K"},
-            "exponentformat": "power",
-            "dtick": 1,
+            **_decades(bottom, math.log10(largest) + 0.4),
         },
         "annotations": _old_keys_labels(record),
         "meta": _old_keys_words(record),
     }
+
+
+def _decades(bottom: float, top: float) -> dict[str, Any]:
+    """Ticks at powers of ten, in figures of full size: Plotly's own exponents are too small to read on a phone."""
+    exponents = range(math.ceil(bottom), math.floor(top) + 1)
+    texts = ["1" if n == 0 else "10" + ("" if n == 1 else str(n).translate(SUPERSCRIPT)) for n in exponents]
+    return {"tickmode": "array", "tickvals": [10.0**n for n in exponents], "ticktext": texts}
 
 
 def _old_keys_labels(record: dict[str, Any]) -> list[dict[str, Any]]:

@@ -67,4 +67,5 @@ def _entry(shape: dict[str, Any], model: str, name: str, index: dict[str, Any], 
         "steps": len(index["steps"]),
         "tokens": len(index["tokens"]),
         "prompt_tokens": index["prompt_tokens"],
+        "credit": shape["label"],
     }

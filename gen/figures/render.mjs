@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const PICTURES = new URL("../../docs/assets/js/", import.meta.url);
-const { element, csv, svg } = await import(new URL("picture.js", PICTURES).href);
+const { draw, element, csv, svg } = await import(new URL("picture.js", PICTURES).href);
 const { validate } = await import(new URL("state.js", PICTURES).href);
 const job = JSON.parse(readFileSync(0, "utf8"));
 const kept = new Map();
@@ -24,7 +24,7 @@ async function drawn(figure) {
   const state = validate(picture, context);
   const needs = /** @type {string[]} */ (picture.needs(state, context));
   const records = Object.fromEntries(needs.map((path) => [path, path.startsWith("figure:") ? figure.plotly : record(path)]));
-  const model = picture.draw(state, records, context);
+  const model = draw(picture, state, records, context);
   const fields = picture.fields(state, context).map((/** @type {any} */ field) => ({ ...field, value: state[field.name] }));
   return {
     html: element(figure, fields, model), svg: svg(model, figure.texts), csv: csv(model), state,

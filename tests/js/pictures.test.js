@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controls } from "../../docs/assets/js/controls.js";
-import { cells, csv, element, html, svg } from "../../docs/assets/js/picture.js";
+import { cells, csv, draw, element, html, svg } from "../../docs/assets/js/picture.js";
 import { parse, format, validate } from "../../docs/assets/js/state.js";
 import { figures, record, records } from "./site.js";
 
@@ -25,7 +25,7 @@ function* states(figure) {
 }
 
 function drawn({ picture, context }, state) {
-  return picture.draw(state, records(picture.needs(state, context)), context);
+  return draw(picture, state, records(picture.needs(state, context)), context);
 }
 
 test("there are figures to test", () => assert.ok(all.length >= 18));

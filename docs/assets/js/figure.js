@@ -3,6 +3,7 @@
 // work, cells can be read, the address keeps the state. Nothing is fetched before the reader does something.
 
 import { sync } from "./controls.js";
+import { draw } from "./draw.js";
 import { showOrigin } from "./numbers.js";
 import { makeReadable, spokenCell } from "./reading.js";
 import { load } from "./records.js";
@@ -85,7 +86,7 @@ export class KvFigure extends HTMLElement {
   async #learn() {
     if (this.model || !this.picture || !this.state) return;
     const state = this.state;
-    const model = this.picture.draw(state, await load(this.picture.needs(state, this.context)), this.context);
+    const model = draw(this.picture, state, await load(this.picture.needs(state, this.context)), this.context);
     if (state === this.state) this.model = model;
   }
 
@@ -121,7 +122,7 @@ export class KvFigure extends HTMLElement {
     const turn = this.#turn;
     const state = /** @type {import("./state.js").State} */ (this.state);
     try {
-      const model = this.picture.draw(state, await load(this.picture.needs(state, this.context)), this.context);
+      const model = draw(this.picture, state, await load(this.picture.needs(state, this.context)), this.context);
       if (turn === this.#turn) this.show(model);
     } catch (problem) {
       const status = this.querySelector(".kv-status");

@@ -6,17 +6,20 @@ import { controls } from "./controls.js";
 import { escape } from "./format.js";
 import { html } from "./write/html.js";
 
+export { draw } from "./draw.js";
 export { html, cells } from "./write/html.js";
 export { csv } from "./write/csv.js";
 export { svg } from "./write/svg.js";
 
 export const HINT = "Point at a cell, tap it, or move with the arrow keys to read its exact value.";
 
+const UNREAD = new Set(["drawing", "legend", "note", "title"]); // parts without cells
+
 /** @param {{tag: string, picture: string, label: string, context: any}} figure
  *  @param {import("./state.js").Field[]} fields @param {{summary: string, parts: any[]}} model */
 export function element(figure, fields, model) {
   const { tag, picture, label, context } = figure;
-  const readable = model.parts.some((part) => part.kind !== "drawing" && part.kind !== "legend");
+  const readable = model.parts.some((part) => !UNREAD.has(part.kind));
   return `<${tag} figure="${escape(context.figure)}" picture="${escape(picture)}" role="group" aria-label="${escape(label)}" context="${escape(JSON.stringify(context))}">`
     + controls(fields) + `<p class="kv-status" role="status">${escape(model.summary)}</p><div class="kv-frame">${html(model)}</div>`
     + (readable ? `<p class="kv-readout">${escape(HINT)}</p>` : "") + `</${tag}>`;

@@ -2,6 +2,7 @@
 // What stands around figures: sentences with a button that puts a figure into a state ("demo"), the copied link, and
 // the files of the present state. The files at the same links hold the static frame, for when no script runs.
 
+import { draw } from "./draw.js";
 import { KvFigure, figureOf } from "./figure.js";
 import { load } from "./records.js";
 import { parse } from "./state.js";
@@ -75,7 +76,8 @@ function say(link, words) {
 /** @param {KvFigure} figure @param {"svg"|"csv"|"png"} kind */
 async function save(figure, kind) {
   await figure.wake();
-  const model = figure.model ?? figure.picture.draw(figure.state, await load(figure.picture.needs(figure.state, figure.context)), figure.context);
+  const state = /** @type {import("./state.js").State} */ (figure.state);
+  const model = figure.model ?? draw(figure.picture, state, await load(figure.picture.needs(state, figure.context)), figure.context);
   const { csv, svg } = await import("./picture.js");
   const name = `${figure.context.figure}.${kind}`;
   if (kind === "csv") return download(new Blob([csv(model)], { type: "text/csv" }), name);

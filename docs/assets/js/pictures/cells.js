@@ -142,7 +142,7 @@ function keyTable(scene) {
       { kind: "note", text: "softmax", say: "weights: softmax of the scores" }] };
   return {
     kind: "table", name: "keys", look: "numbers", corner: "number", label: `Query, keys, scores and weights, ${where(scene)}`,
-    columns: [...scene.dims.k.map((d) => ({ text: String(d) })), { text: "score", role: "weight" }, { text: "weight", role: "weight" }],
+    columns: [...scene.dims.k.map((d) => ({ text: String(d) })), { text: "score", role: "weight" }, { text: "weight", role: "weight", look: "wide" }],
     rows: [first, ...rows],
   };
 }
@@ -160,7 +160,7 @@ function valueTable(scene) {
     cells: [{ kind: "note", text: "Σ w·V", say: "sum of all values, each times its weight" }, ...output] };
   return {
     kind: "table", name: "values", look: "numbers", corner: "number", label: `Weights, values and output, ${where(scene)}`,
-    columns: [{ text: "weight", role: "weight" }, ...scene.dims.v.map((d) => ({ text: String(d) }))], rows: [...rows, last],
+    columns: [{ text: "weight", role: "weight", look: "wide" }, ...scene.dims.v.map((d) => ({ text: String(d) }))], rows: [...rows, last],
   };
 }
 

@@ -2,7 +2,7 @@
 // A line chart as a drawing, from the very description that Plotly gets later: lines, a logarithmic axis, labels beside
 // the lines. Roles, not colours, stand in the description; the page gives each role its colour in both schemes.
 
-import { escape, power, scientific } from "../format.js";
+import { escape, scientific } from "../format.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
@@ -47,19 +47,18 @@ function scales(data, layout) {
   return {
     x: (/** @type {number} */ value) => SIZE.left + ((value - x0) / (x1 - x0 || 1)) * width,
     y: (/** @type {number} */ exponent) => SIZE.top + ((y1 - exponent) / (y1 - y0)) * height,
-    xs: [...new Set(xs)], y0: Math.ceil(y0), y1: Math.floor(y1), right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom,
+    xs: [...new Set(xs)], right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom,
   };
 }
 
 /** @param {any} axes @param {any} layout */
 function grid(axes, layout) {
   let body = "";
-  for (let exponent = axes.y0; exponent <= axes.y1; exponent += 1) {
-    const y = axes.y(exponent).toFixed(1);
+  layout.yaxis.tickvals.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
+    const y = axes.y(Math.log10(value)).toFixed(1);
     body += `<path class="hair" d="M${SIZE.left} ${y}H${axes.right}"/>`;
-    const label = exponent === 0 ? "1" : exponent === 1 ? "10" : `10${power(exponent)}`;
-    body += `<text class="muted" x="${SIZE.left - 8}" y="${Number(y) + 4}" text-anchor="end">${label}</text>`;
-  }
+    body += `<text class="muted" x="${SIZE.left - 8}" y="${Number(y) + 4}" text-anchor="end">${escape(layout.yaxis.ticktext[i])}</text>`;
+  });
   for (const x of axes.xs) body += `<text class="muted" x="${axes.x(x).toFixed(1)}" y="${axes.bottom + 18}" text-anchor="middle">${x}</text>`;
   body += `<path class="axis" d="M${SIZE.left} ${SIZE.top}V${axes.bottom}H${axes.right}"/>`;
   body += `<text class="muted" x="${(SIZE.left + axes.right) / 2}" y="${axes.bottom + 38}" text-anchor="middle">${escape(layout.xaxis.title.text)}</text>`;

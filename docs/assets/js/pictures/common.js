@@ -8,7 +8,7 @@ import { fixed, spoken, token } from "../format.js";
 /** @typedef {import("../state.js").State} State */
 /** @typedef {{id: string, model: string, prompt: string, label: string, layers: number[], query_heads: number, kv_heads: number,
  *             group_size: number, chosen: {layer: number, head: number}[], steps: number, tokens: number,
- *             prompt_tokens: number}} Recording */
+ *             prompt_tokens: number, credit: string}} Recording */
 /** @typedef {{figure: string, options: Record<string, any>, state?: Record<string, any>, recordings: Recording[]}} Context */
 /** @typedef {Record<string, any>} Records  path of a record -> its values */
 /** @typedef {{text?: string, role?: string, t?: number, neg?: boolean, clip?: boolean, mark?: string, kind?: string, bar?: number,

@@ -123,9 +123,14 @@ function title(part) {
   return `<p class="kv-head${part.role ? ` r-${part.role}` : ""}">${escape(part.text)}</p>`;
 }
 
+/** @param {any} part */
+function note(part) {
+  return `<p class="kv-note">${escape(part.text)}</p>`;
+}
+
 /** A drawing: the picture has escaped its texts. @param {any} part */
 function drawing(part) {
   return `<div class="kv-scroll" role="group" aria-label="${escape(part.label)}" tabindex="0"><svg class="kv-drawing" viewBox="0 0 ${part.width} ${part.height}" role="img" aria-label="${escape(part.label)}">${part.body}</svg></div>`;
 }
 
-const WRITERS = { strip, table, heads, blocks, legend, title, drawing };
+const WRITERS = { strip, table, heads, blocks, legend, title, note, drawing };

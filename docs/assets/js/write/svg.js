@@ -10,10 +10,10 @@ const GAP = 14;
 const MONO = 7.3; // width of a character at 12 px
 const SANS = 6.4;
 const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number}>} */ ({
-  numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 60 }, squares: { cell: 15, row: 18, head: 64 },
+  numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 92 }, squares: { cell: 15, row: 18, head: 64 },
   matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 },
 });
-const WIDE = /** @type {Record<string, number>} */ ({ text: 90, count: 44 });
+const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
   + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted", "negative"].map((role) =>
@@ -105,6 +105,7 @@ function table(part) {
   const widths = part.columns.flatMap((/** @type {any} */ column) => Array.from({ length: column.span ?? 1 }, () => WIDE[column.look] ?? look.cell));
   const lefts = [look.head];
   for (const w of widths) lefts.push(/** @type {number} */ (lefts.at(-1)) + w);
+  const tall = part.look === "tint" || part.look === "matrix";
   let y = 0;
   let body = "";
   if (part.bands) {
@@ -115,13 +116,14 @@ function table(part) {
     }
     y += 20;
   }
-  const tall = part.look === "tint" || part.look === "matrix";
   body += text(0, y + 13, part.corner, { muted: true });
   let at = 0;
   for (const column of part.columns) {
-    const middle = (lefts[at] + lefts[at + (column.span ?? 1)]) / 2;
+    const [left, right] = [lefts[at], lefts[at + (column.span ?? 1)]];
+    const middle = (left + right) / 2;
     const ink = column.mark === "new" ? LIGHT.new : undefined;
-    body += text(middle, y + 13, column.text ?? "", { anchor: "middle", muted: !ink, fill: ink, weight: ink ? 700 : undefined });
+    const [x, anchor] = tall ? [middle, "middle"] : part.look === "bars" || column.look === "text" || (column.span ?? 1) > 1 ? [left + 4, "start"] : [right - 6, "end"];
+    body += text(x, y + 13, column.text ?? "", { anchor, muted: !ink, fill: ink, weight: ink ? 700 : undefined });
     if (column.sub) body += text(middle, y + 27, short(column.sub, (column.span ?? 1) * look.cell), { anchor: "middle", mono: true, size: 10.5 });
     at += column.span ?? 1;
   }
@@ -142,8 +144,8 @@ function short(words, width) {
 /** @param {any} part @param {any} row @param {{cell: number, row: number, head: number}} look @param {number[]} lefts @param {number} y */
 function tableRow(part, row, look, lefts, y) {
   const pale = row.mark === "future";
-  const head = [row.head.sub, row.head.text].filter((one) => one !== undefined).join("  ");
-  let body = text(0, y + look.row * 0.72, short(head, look.head), { mono: part.look === "numbers" || part.look === "matrix", muted: pale, weight: row.kind === "total" ? 700 : undefined });
+  const head = [row.head.text, row.head.sub].filter((one) => one !== undefined).join("  ");
+  let body = text(0, y + look.row * 0.72, short(head, look.head), { mono: part.look === "numbers" || part.look === "matrix", muted: pale, weight: row.kind === "total" || row.mark === "new" ? 700 : undefined, fill: row.mark === "new" ? LIGHT.new : undefined });
   let at = 0;
   for (const cell of row.cells) {
     const next = at + (cell.span ?? 1);
@@ -160,10 +162,15 @@ function tableCell(look, cell, x, y, w, h) {
   if (cell.kind === "square") return square(cell.mark, x, y, w, h);
   if (cell.kind === "count") return text(x + w - 4, y + h * 0.72, cell.text, { anchor: "end", mono: true });
   if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)]) + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
-  if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.mark === "new" ? LIGHT.new : cell.kind === "blank" ? LIGHT.hair : "none", 1);
-  const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + h - 5, cell.bar * (w - 1), 3.5, LIGHT.weight);
+  if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.kind === "blank" ? LIGHT.hair : "none", 1) + edge(cell, x, y, w, h);
+  const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + 1, cell.bar * (w - 1), h - 2, mix(LIGHT.weight, 0.4));
   const corner = cell.clip ? `<path d="M${round(x + w - 7)} ${y + 0.5}h6.5v6.5z" fill="${LIGHT.ink}"/>` : "";
   return under + corner + text(x + w - 6, y + h * 0.68, cell.text, { anchor: "end", mono: true });
+}
+
+/** The outline of new columns. @param {any} cell @param {number} x @param {number} y @param {number} w @param {number} h */
+function edge(cell, x, y, w, h) {
+  return cell.edge ? box(cell.edge === "start" ? x - 0.5 : x + w - 1.5, y, 2, h, LIGHT.new) : "";
 }
 
 /** @param {string} mark @param {number} x @param {number} y @param {number} w @param {number} h */
@@ -225,6 +232,7 @@ function legend(part) {
 /** @param {string} name @param {number} x @param {number} y */
 function swatch(name, x, y) {
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
+  if (name.startsWith("line-")) return `<path class="l-${name.slice(5)}" stroke-width="2"${name === "line-key" ? ' stroke-dasharray="4 2"' : ""} d="M${x} ${y + 6}h14"/>`;
   if (name === "new" || name === "now") return box(x + 1, y + 1, 10, 10, LIGHT.paper, LIGHT.new, 2);
   const plain = { prompt: LIGHT.soft, reply: LIGHT.paper, empty: LIGHT.paper, masked: LIGHT.hair, sign: mix(LIGHT.key, TINT), clip: LIGHT.paper };
   const role = /** @type {any} */ (LIGHT)[name];
@@ -238,8 +246,13 @@ function title(part) {
 }
 
 /** @param {any} part @returns {Drawn} */
+function note(part) {
+  return { height: 12, body: text(0, 10, part.text, { muted: true }) };
+}
+
+/** @param {any} part @returns {Drawn} */
 function drawing(part) {
   return { height: part.height, width: part.width, body: part.body };
 }
 
-const PARTS = { strip, table, heads, blocks, legend, title, drawing };
+const PARTS = { strip, table, heads, blocks, legend, title, note, drawing };
