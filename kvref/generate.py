@@ -22,13 +22,13 @@ Sample = Callable[[Tensor], int]
 
 def prefill(model: Transformer, cache: KVCache, prompt_ids: Ids, tap: Tap | None = None) -> NextLogits:
     """Every prompt token in one pass; the cache gains their rows. Returns the logits of the token that follows."""
-    tokens = torch.as_tensor(prompt_ids, dtype=torch.long, device=model.device)  # all go through each layer together
-    return model(tokens, cache, tap=tap, last_only=True)[-1]
+    tokens = torch.as_tensor(prompt_ids, dtype=torch.long, device=model.device)
+    return model(tokens, cache, tap=tap, last_only=True)[-1]  # all tokens at once
 
 
 def decode_step(model: Transformer, cache: KVCache, token_id: int, tap: Tap | None = None) -> NextLogits:
     """One token; the cache gains one row a layer. Returns the logits of the token that follows."""
-    return model(torch.tensor([token_id], device=model.device), cache, tap=tap)[-1]  # one query row a head
+    return model(torch.tensor([token_id], device=model.device), cache, tap=tap)[-1]
 
 
 def generate(

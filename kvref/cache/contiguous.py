@@ -42,8 +42,9 @@ class ContiguousCache:
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Write the new rows behind the old ones; see all of them."""
         end = self.room_for(layer, k, v)
-        self.k[layer, self.length : end], self.v[layer, self.length : end] = k, v  # old keys and values stay
-        return self.view_class(self.k[layer, :end], self.v[layer, :end], self.config.softmax_scale, layer)
+        keys, values = self.k[layer, :end], self.v[layer, :end]
+        keys[self.length :], values[self.length :] = k, v  # append: the old rows stay
+        return self.view_class(keys, values, self.config.softmax_scale, layer)
 
     def room_for(self, layer: int, k: NewKeys, v: NewValues) -> int:
         """The row after the last of these, if they fit. Raises ``OutOfCapacity`` before anything is written."""

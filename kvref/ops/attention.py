@@ -18,7 +18,9 @@ def attend(
     """Mix the values by how well each query matches each key; the queries are those of the last ``q_len`` keys."""
     if tap is None:
         return fused(q, k, v, scale, causal)
-    allowed = causal_mask(len(q), len(k), q.device) if causal else q.new_ones(len(q), len(k), dtype=torch.bool)
+    allowed = causal_mask(len(q), len(k), q.device)
+    if not causal:
+        allowed = torch.ones_like(allowed)
     scores, weights, output = written_out(q, k, v, allowed, scale)
     observe(tap, layer, scores=scores, weights=weights, head_output=output)
     return output
