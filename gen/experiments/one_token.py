@@ -135,7 +135,9 @@ def _as_predicted(context: Context, without: list[Pass]) -> None:
         cost = prefill_cost(context.config, tokens, FLOAT32)
         allowed = tokens * (tokens + 1) // 2
         expected = cost.matmul_flops + cost.attention_flops * tokens * tokens // allowed
-        if run.counts["flops"] != expected:
+        # One query and one key are multiplied number by number, not as matrices, and torch counts matrices only.
+        least = cost.matmul_flops if tokens == 1 else expected
+        if not least <= run.counts["flops"] <= expected:
             raise AssertionError(f"{tokens} tokens: torch counted {run.counts['flops']} FLOPs, the formula {expected}")
 
 

@@ -1,7 +1,9 @@
 """`python -m gen run` from end to end on small models: what it counts, what it refuses, where it writes."""
 
+import copy
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,24 @@ def test_lanes_count_what_the_formulas_say(tiny: Context):
     assert found["after_step_4"]["without"]["kv_rows"] == sum(range(p, p + 5))
     assert found["blocks"] == {"block_tokens": 4, "blocks": -(-n // 4), "slots": -(-n // 4) * 4, "used": n}
     assert found["logit_difference_bound"].measured < 1e-3
+
+
+def test_the_shortest_request_has_one_token(tiny: Context):
+    short = Context(tiny.facts, tiny.transformer, tiny.text, "a", warn=lambda _: None)
+    (record,) = one_token.records(short)
+    assert record.values["passes"][0]["with"]["score_cells"] == 1
+    assert record.values["general"]["without"] == sum(range(1, short.main.total_tokens + 1))
+    assert old_keys.records(short)[0].values["token_position"] == 0
+
+
+def test_a_reply_that_ends_at_once_is_recorded(tiny: Context):
+    config = replace(tiny.transformer.config, eos_token_ids=(tiny.main.reply[0],))
+    ended = Context(tiny.facts, copy.copy(tiny.transformer), tiny.text, tiny.prompt, warn=lambda _: None)
+    ended.transformer.config = config
+    cat = recording.cat(ended)[0].values
+    assert (cat["reply_tokens"], cat["reply_text"], len(cat["steps"])) == (0, "", 1)
+    assert one_token.records(ended)[0].values["total"]["ratio"]["kv_rows"] == 1.0
+    assert old_keys.records(ended)[0].values["unmasked_max"] == 0.0
 
 
 def test_lanes_that_write_different_tokens_are_refused(tiny: Context):
