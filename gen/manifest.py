@@ -19,6 +19,11 @@ def recordings(site: Site) -> dict[str, Path]:
     return {path.relative_to(site.data).as_posix(): path for path in sorted(found)}
 
 
+def kept(site: Site) -> dict[str, str]:
+    """What is kept by hand and no run makes, the table of models' geometry: path below the data folder -> SHA-256."""
+    return {name: io.file_sha256(path) for name, path in recordings(site).items() if name.startswith("geometry/")}
+
+
 def mend(site: Site) -> str:
     """The command that mends this site's data."""
     return "python -m gen run --write" if site.published else f"python -m gen run … --name {site.name}"

@@ -82,7 +82,7 @@ def _record_name(site: Site, model_id: str, key: str) -> str:
 def write(site: Site, model_id: str, records: list[Record], *, complete: bool) -> str:
     """Write what changed, then the manifest; what was done, in a sentence. Killed halfway, it can be run again."""
     _sweep(site)
-    files = _listed(site)
+    files = _listed(site) | manifest.kept(site)
     surroundings = environment()
     changed = 0
     for record in records:
