@@ -152,9 +152,18 @@ export class KvFigure extends HTMLElement {
     }, WAIT_MS);
   }
 
-  /** The figure's own link leads to the present state. */
+  /** The figure's own link leads to the present state; its caption says which recording it speaks of, if that is another. */
   linkState() {
-    const { figure } = this.context;
+    const { figure, recordings } = this.context;
+    const own = validate(this.picture, this.context).recording;
+    const finding = this.closest("figure")?.querySelector("figcaption");
+    finding?.querySelector(".kv-of")?.remove();
+    if (finding && this.state && this.state.recording !== own) {
+      const of = document.createElement("span");
+      of.className = "kv-of";
+      of.textContent = ` (This sentence is about ${recordings.find((/** @type {any} */ one) => one.id === own)?.label}.)`;
+      finding.append(of);
+    }
     const link = this.closest("figure")?.querySelector(".kv-tool-link");
     const query = this.state && Object.keys(this.state).length > 0 ? withState("", figure, this.state) : "";
     link?.setAttribute("href", `${query}#fig-${figure}`);
