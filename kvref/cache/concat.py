@@ -28,10 +28,10 @@ class ConcatCache:
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Copy the old rows and the new ones into tensors one pass longer."""
-        check_rows(self.config, layer, k, v)
+        check_rows(self.config, layer, k, v, self.k[0].dtype)
         # Rows past the length are those of a pass that failed: they are left behind here.
         old_k, old_v = self.k[layer][: self.length], self.v[layer][: self.length]
-        self.k[layer], self.v[layer] = torch.cat((old_k, k.to(old_k))), torch.cat((old_v, v.to(old_v)))
+        self.k[layer], self.v[layer] = torch.cat((old_k, k)), torch.cat((old_v, v))
         self.copied_bytes += old_k.nbytes + old_v.nbytes
         return DenseView(self.k[layer], self.v[layer], self.config.softmax_scale, layer)
 

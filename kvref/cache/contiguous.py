@@ -48,7 +48,7 @@ class ContiguousCache:
 
     def room_for(self, layer: int, k: NewKeys, v: NewValues) -> int:
         """The row after the last of these, if they fit. Raises ``OutOfCapacity`` before anything is written."""
-        check_rows(self.config, layer, k, v)
+        check_rows(self.config, layer, k, v, self.k.dtype)
         end = self.length + len(k)
         if end > self.capacity:
             raise OutOfCapacity(f"The cache holds {self.capacity} tokens; {end} do not fit.")

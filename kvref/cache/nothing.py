@@ -22,7 +22,7 @@ class NoCache:
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """See the rows of this pass, and only them."""
-        check_rows(self.config, layer, k, v)
+        check_rows(self.config, layer, k, v, k.dtype)
         return self.view_class(k, v, self.config.softmax_scale, layer)
 
     def commit(self, tokens: int) -> None:

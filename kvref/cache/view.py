@@ -75,13 +75,15 @@ class DenseView:
         return attend(q, self.keys, self.values, self.scale, self.causal, tap, self.layer)
 
 
-def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor) -> None:
+def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor, kept: torch.dtype) -> None:
     """Refuse rows that do not belong to this model's cache."""
     if not 0 <= layer < config.layers:
         raise ValueError(f"layer: expected 0 to {config.layers - 1}, got {layer}.")
     expected = (len(k), config.kv_heads, config.head_dim)
     if k.shape != expected or v.shape != expected:
         raise ValueError(f"k, v: expected two tensors {expected}, got {tuple(k.shape)} and {tuple(v.shape)}.")
+    if k.dtype != kept or v.dtype != kept:
+        raise ValueError(f"k, v: expected {kept}, which this cache was made for, got {k.dtype} and {v.dtype}.")
 
 
 def check_length(length: int, kept: int) -> None:

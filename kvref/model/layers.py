@@ -18,7 +18,6 @@ from kvref.ops.tap import Tap, observe
 from kvref.shapes import Hidden, NewKeys, NewValues, Positions, Queries, RopeRow
 
 Rope = tuple[RopeRow, RopeRow] | None
-Rows = Float[Tensor, "q_len width"]
 
 
 class Linear:

@@ -98,6 +98,12 @@ def test_rows_of_another_model_are_refused(cache: KVCache, layer: int, shape: tu
         cache.append(layer, k, k)
 
 
+def test_a_cache_of_another_precision_is_refused(cache: KVCache) -> None:
+    with pytest.raises(ValueError, match=r"expected torch\.float64, which this cache was made for, got torch\.float32"):
+        prefill(tiny.model(dtype=torch.float32), cache, [1, 2])
+    assert cache.length == 0
+
+
 def test_a_full_cache_says_so_and_keeps_what_it_has() -> None:
     model, cache = tiny.model(), ContiguousCache(CONFIG, 6, dtype=torch.float64)
     prefill(model, cache, tiny.ids(CONFIG, 5))
