@@ -64,7 +64,7 @@ def _llama(raw: Raw, family: str, name: str) -> Geometry:
         name,
         layers,
         heads,
-        _groups(which, window, kv_heads=kv_heads, key_dim=head_dim, value_dim=head_dim),
+        _groups(which, window, kv_heads, head_dim),
         linear_state(raw, which.count("linear")),
         parameters=dense_parameters(raw, family, layers, heads, kv_heads, head_dim),
         max_positions=optional(raw, "max_position_embeddings"),
@@ -164,14 +164,14 @@ def _divided(key: str, hidden: int, heads: int) -> int:
     return hidden // heads
 
 
-def _groups(which: list[str], window: int | None, **row: int) -> tuple[Group, ...]:
+def _groups(which: list[str], window: int | None, kv_heads: int, head_dim: int) -> tuple[Group, ...]:
     """Layers that look back without end, then those with a window."""
     groups = []
     if whole := which.count("full"):
-        groups.append(Group(whole, **row))
+        groups.append(Group(whole, kv_heads, head_dim, head_dim))
     for kind in ("sliding", "chunked"):
         if some := which.count(kind):
             if window is None:
                 raise ValueError(f"{some} layers are {kind}, but no window is given.")
-            groups.append(Group(some, **row, window=window, chunked=kind == "chunked"))
+            groups.append(Group(some, kv_heads, head_dim, head_dim, window=window, chunked=kind == "chunked"))
     return tuple(groups)

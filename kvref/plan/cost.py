@@ -2,8 +2,8 @@
 
 Counts, not timings: weights are read once a pass, every key and value that is attended to is read once,
 softmax, norms and activations are left out. A multiplication and an addition are two FLOPs. Formulas after
-the scaling book ("Inference") and kipply's "Transformer Inference Arithmetic". Knows nothing about hardware
-or tensors.
+the scaling book ("Inference") and kipply's "Transformer Inference Arithmetic". A device is two numbers, its peak
+and its bandwidth, and every time computed from them is a lower bound. Knows no tensors.
 """
 
 from dataclasses import dataclass
@@ -93,6 +93,61 @@ def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int,
         kv_read_bytes=batch * row_bytes * (context_tokens - 1),
         kv_written_bytes=batch * row_bytes,
     )
+
+
+def full_logits_flops(config: ModelConfig, prompt_tokens: int) -> int:
+    """What a prefill does besides if the logits of all its tokens are asked for."""
+    return 2 * head_parameters(config) * (prompt_tokens - 1)
+
+
+def attention_equals_matmuls(config: ModelConfig) -> int:
+    """Prompt tokens from which on causal attention does more operations in a prefill than the matrices do."""
+    matmul = layer_matmul_parameters(config) + head_parameters(config)
+    return matmul // (config.layers * config.query_heads * config.head_dim)
+
+
+def linear_intensity(batch: int, bytes_per_weight: int | float) -> float:
+    """FLOPs for each byte of a weight matrix that ``batch`` tokens share."""
+    return 2 * batch / bytes_per_weight
+
+
+def attention_intensity(query_heads: int, kv_heads: int, bytes_per_number: int | float) -> float:
+    """FLOPs for each byte of cache read in a decode step: context, layers and batch cancel out."""
+    return 2 * query_heads / (kv_heads * bytes_per_number)
+
+
+def latent_intensity(query_heads: int, latent: int, rotated: int, bytes_per_number: int | float) -> float:
+    """The same for MLA with its projections absorbed: every query head reads the one row that they share.
+
+    ``latent`` and ``rotated`` are the numbers of a row; scores use both, the weighted sum the latent alone
+    (DeepSeek-V2, arXiv:2405.04434, section 2.1).
+    """
+    return 2 * query_heads * (2 * latent + rotated) / ((latent + rotated) * bytes_per_number)
+
+
+def ridge(peak_flops: int | float, bandwidth_bytes: int | float) -> float:
+    """FLOPs for each byte from which on a device with this peak and bandwidth, both per second, computes more than waits."""
+    return peak_flops / bandwidth_bytes
+
+
+def critical_batch(peak_flops: int | float, bandwidth_bytes: int | float, bytes_per_weight: int | float) -> float:
+    """Sequences that must share a pass for its matrices to reach the ridge."""
+    return ridge(peak_flops, bandwidth_bytes) * bytes_per_weight / 2
+
+
+def least_seconds(cost: Cost, peak_flops: int | float, bandwidth_bytes: int | float) -> float:
+    """No pass is faster: its operations at the peak, or its bytes at full bandwidth, whichever takes longer."""
+    return max(cost.flops / peak_flops, cost.bytes / bandwidth_bytes)
+
+
+def link_seconds(tokens: int, bytes_per_token: int, bandwidth_bytes: int | float) -> float:
+    """Moving a cache over a link of that many bytes a second."""
+    return tokens * bytes_per_token / bandwidth_bytes
+
+
+def rows_without_cache(tokens: int) -> int:
+    """K,V rows computed in each layer by as many passes of growing length, from an empty prompt."""
+    return tokens * (tokens + 1) // 2
 
 
 def _attention_flops(config: ModelConfig, score_cells: int) -> int:

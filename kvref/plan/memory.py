@@ -93,7 +93,9 @@ def cache_size(
     return CacheSize(sizes, ceil(Fraction(state.bytes, ranks)) if state else 0, batch)
 
 
-def bytes_per_token(geometry: Geometry, stored: Format = FORMATS["fp16"], ranks: int = 1, *, windows_full: bool = False) -> Fraction:
+def bytes_per_token(
+    geometry: Geometry, stored: Format = FORMATS["fp16"], ranks: int = 1, *, windows_full: bool = False
+) -> Fraction:
     """Bytes that a further token adds on one device; once all windows are full, layers with a window add nothing."""
     _check_ranks(geometry, ranks)
     growing = [group for group in geometry.groups if group.window is None or not windows_full]

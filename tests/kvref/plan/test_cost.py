@@ -68,3 +68,93 @@ def test_the_same_as_torch_counts(config: ModelConfig) -> None:
 def test_nothing_to_do_is_refused(make) -> None:
     with pytest.raises(ValueError, match="expected at least 1, got 0"):
         make(GPT2_SMALL, 0, 2)
+
+
+# --- the roofline ------------------------------------------------------------------------------------------------------
+
+H100 = 989.5e12, 3.35e12  # dense bf16 FLOP/s, bytes/s
+
+
+def test_ridge_points() -> None:
+    """A100 with 40 and 80 GB, H100, H200: dense bf16 peak over bandwidth."""
+    devices = [(312e12, 1.555e12), (312e12, 2.039e12), (989.4e12, 3.35e12), (989.4e12, 4.8e12)]
+    assert [round(cost.ridge(*device), 1) for device in devices] == [200.6, 153.0, 295.3, 206.1]
+
+
+def test_critical_batch_of_an_h100() -> None:
+    assert [round(cost.critical_batch(*H100, bytes_per_weight=width)) for width in (2, 1)] == [295, 148]
+    assert round(cost.critical_batch(312e12, 1.5e12, 2)) == 208  # kipply's A100
+
+
+def test_intensity_of_attention_in_a_decode_step() -> None:
+    """Query heads over KV heads in two bytes; 242 for DeepSeek-V3's absorbed latent."""
+    pairs = [(32, 32), (32, 8), (64, 8), (71, 1)]  # Llama-2-7B, Llama-3-8B, Llama-3-70B, Falcon-7B
+    assert [cost.attention_intensity(query, kv, 2) for query, kv in pairs] == [1, 4, 8, 71]
+    assert round(cost.latent_intensity(128, 512, 64, 2), 1) == 241.8
+    assert cost.linear_intensity(16, 2) == 16
+
+
+def test_intensity_of_attention_is_what_a_step_does() -> None:
+    step = cost.decode_cost(LLAMA3_8B, 4096, 2, batch=3)
+    read = step.kv_read_bytes + step.kv_written_bytes
+    assert step.attention_flops / read == cost.attention_intensity(32, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("batch", "tokens", "gigabytes", "share"), [(1, 4096, 15.55, 3), (64, 4096, 49.4, 70), (64, 32_768, 289.9, 95)]
+)
+def test_bytes_of_a_decode_step(batch: int, tokens: int, gigabytes: float, share: int) -> None:
+    step = cost.decode_cost(LLAMA3_8B, tokens, 2, batch=batch)
+    assert round(step.bytes / 1e9, 1 if batch > 1 else 2) == gigabytes
+    assert round(100 * (step.bytes - step.weight_bytes) / step.bytes) == share
+
+
+@pytest.mark.parametrize(
+    ("batch", "tokens", "milliseconds", "per_second"),
+    [(1, 4096, 4.64, 215), (16, 4096, 7.04, 2271), (64, 4096, 14.7, 4343), (1, 131_072, 9.61, 104)],
+)
+def test_least_time_of_a_decode_step_on_an_h100(batch: int, tokens: int, milliseconds: float, per_second: int) -> None:
+    seconds = cost.least_seconds(cost.decode_cost(LLAMA3_8B, tokens, 2, batch=batch), *H100)
+    assert round(1000 * seconds, 1 if batch == 64 else 2) == milliseconds
+    assert round(batch / seconds) == per_second
+
+
+def test_prefill_of_4096_tokens_on_an_h100() -> None:
+    """61.48 TFLOP in the matrices with all logits; 57.18 and 4.40 without, attention 7.1 %; at least 62 ms at the peak."""
+    prompt = cost.prefill_cost(LLAMA3_8B, 4096, 2)
+    every = cost.full_logits_flops(LLAMA3_8B, 4096)
+    assert round((prompt.matmul_flops + every) / 1e12, 2) == 61.48
+    assert (round(prompt.matmul_flops / 1e12, 2), round(prompt.attention_flops / 1e12, 2)) == (57.18, 4.40)
+    assert round(100 * prompt.attention_flops / prompt.flops, 1) == 7.1
+    assert round(1000 * cost.least_seconds(prompt, *H100)) == 62
+
+
+def test_prompt_at_which_attention_takes_over() -> None:
+    """57,258 if the norms' parameters are counted among those that multiply."""
+    config, norms = LLAMA3_8B, (2 * 32 + 1) * 4096
+    assert cost.attention_equals_matmuls(config) == 57_256
+    assert (cost.parameters(config) - config.vocab_size * config.hidden_size) // (32 * 32 * 128) == 57_258
+    assert cost.layer_matmul_parameters(config) + cost.head_parameters(config) + norms == 7_504_924_672
+
+
+def test_attention_share_of_a_token_at_4096() -> None:
+    step = cost.decode_cost(LLAMA3_8B, 4096, 2)
+    assert step.attention_flops == 524_288 * 4096
+    assert round(100 * step.attention_flops / step.matmul_flops) == 14
+
+
+def test_moving_the_cache_of_llama_3_70b() -> None:
+    """40 GB for 128k tokens, as Mooncake prints it, at 87 and 190 GB/s."""
+    assert [round(tokens * 327_680 / 1e9, 1) for tokens in (131_072, 128_000)] == [42.9, 41.9]
+    assert [round(cost.link_seconds(131_072, 327_680, speed), 2) for speed in (87e9, 190e9)] == [0.49, 0.23]
+
+
+def test_rows_without_a_cache() -> None:
+    assert cost.rows_without_cache(1024) == 524_800
+    assert cost.rows_without_cache(7) - cost.rows_without_cache(2) == 25
+
+
+def test_slopes_of_a_decode_step_over_context() -> None:
+    """vLLM's study of fp8 caches on an H100: 3.91e-5 ms a token in bf16, half of it in fp8; weights 4.48 ms."""
+    assert round(131_072 / H100[1] * 1e3, 7) == 3.91e-5
+    assert round(cost.decode_cost(LLAMA3_8B, 1, 2).weight_bytes / H100[1] * 1e3, 2) == 4.48
