@@ -44,6 +44,12 @@ def figures() -> list[tuple[str, str]]:
     return [(page, figure) for page in pages() for figure in figure_ids(page)]
 
 
+def whole(page: str) -> str:
+    """The address at which nothing of a page is put away: a tour shows all its steps."""
+    file = html_file(page)
+    return f"{page}?tour=step:all" if file.exists() and "<kv-steps" in file.read_text() else page
+
+
 def named(page: str) -> str:
     """How a test's name shows a page."""
     return page.strip("/") or "index"

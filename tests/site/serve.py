@@ -2,6 +2,7 @@
 
 import gzip
 import mimetypes
+import sys
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -68,8 +69,10 @@ class Server(ThreadingHTTPServer):
         self.origin = f"http://127.0.0.1:{self.server_address[1]}"
         self.address = self.origin + prefix
 
-    def handle_error(self, *_arguments: object) -> None:
-        """A browser that closes a page cuts its connections; that is no error here."""
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that closes a page cuts its connections; that is no error here, anything else is."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def __enter__(self) -> "Server":
         Thread(target=self.serve_forever, daemon=True).start()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.site.conftest import Visitor
-from tests.site.pages import named, pages
+from tests.site.pages import named, pages, whole
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +34,7 @@ FOCUSED = """() => {
 
 @pytest.mark.parametrize("page", pages(), ids=named)
 def test_tab_reaches_everything(visit: Visitor, page: str) -> None:
-    seen = visit(page)
+    seen = visit(whole(page))
     seen.scroll_through()
     seen.js("() => { scrollTo(0, 0); document.querySelectorAll('article details').forEach(one => one.open = true); }")
     wanted = seen.js(MARK)

@@ -13,10 +13,11 @@ pytestmark = pytest.mark.browser
 
 A4_PIXELS = 794  # 210 mm at 96 px per inch
 
+# On a phone the lanes leave out the column of tokens (.h-text): the strip above it names them.
 HIDDEN_TEXT = """() => [...document.querySelectorAll(
     "article :is(h1, h2, h3, p, li, td, th, figcaption, .kv-frame, dt, dd, pre)")]
   .filter(element => !element.checkVisibility({visibilityProperty: true, opacityProperty: true}))
-  .filter(element => !element.closest("details:not([open]), .kv-controls, .kv-tools, [role=status], [hidden]"))
+  .filter(element => !element.closest("details:not([open]), .kv-controls, .kv-tools, .kv-readout, .h-text, [role=status], [hidden]"))
   .map(element => element.outerHTML.slice(0, 100))"""
 
 DEAD_CONTROLS = """() => [...document.querySelectorAll("article :is(button, select, input)")]

@@ -17,7 +17,7 @@ class Visit:
         self.server = server
         self.address = ""
         self.problems: list[str] = []
-        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        page.on("pageerror", lambda error: self.problems.append(f"page error: {error.stack or error}"))
         page.on("console", self.hear)
         page.on("response", self.answered)
         self.pending = 0
