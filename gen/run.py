@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from gen import fetch, models, publish
+from gen import fetch, models, notebooks, publish
 from gen.errors import UserError
-from gen.experiments import cost, heads, model, old_keys, one_token, recording
+from gen.experiments import cost, heads, model, notebook, old_keys, one_token, recording
 from gen.experiments.context import PROMPT, Context
 from gen.io import canonical
 from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, local_site
@@ -30,6 +30,7 @@ EXPERIMENTS: dict[str, Callable[[Context], list[Record]]] = {
     "one-token": one_token.records,
     "old-keys": old_keys.records,
     "cost": cost.records,
+    "sixty-lines": notebook.records,
 }
 
 
@@ -48,8 +49,10 @@ def main(arguments: list[str]) -> int:
         _show(records)
     elif options.write or not (site.published or options.check):
         print(publish.write(site, context.facts.id, records, complete=complete))
+        notebooks.write(site)
     else:
         print(publish.check(site, context.facts.id, records, complete=complete))
+        notebooks.check(site)
     return 0
 
 

@@ -1,7 +1,7 @@
 """The list of all figures and records that `reference/figures` shows: made at each build, never written by hand."""
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gen import artefacts
 
@@ -60,7 +60,7 @@ def _record(page: "Page", record: str, shards: list[str]) -> str:
         "command": f"<code>{escape(str(identity['command']))}</code>",
         "model": _mark(identity["model"]),
         "revision": f"<code>{escape(str(identity['revision']))}</code>",
-        "weights": f"<code>sha256 {escape(str(identity['weights_sha256']))[:HASH_DIGITS]}</code>",
+        "weights": f"<code>{escape(_weights(identity))}</code>",
         "tolerance": f"<code>{escape(_tolerance(identity['tolerance']))}</code>",
         "recorded": f"<time>{escape(str(document['environment'].get('date', 'unknown')))}</time>",
     }
@@ -80,6 +80,13 @@ def _file(page: "Page", record: str) -> str:
     file = f"recomputed/{record}.json"
     digits = f'<code class="kv-hash">sha256 {page.records.hashes[file][:HASH_DIGITS]}</code>'
     return f'<a href="{page.to(f"data/{file}")}"><code>{escape(file)}</code></a> {digits}'
+
+
+def _weights(identity: dict[str, Any]) -> str:
+    """Which weights: a file's hash, or the seed of random ones."""
+    if identity["weights_sha256"] is None:
+        return f"random, seed {identity['seed']}"
+    return f"sha256 {str(identity['weights_sha256'])[:HASH_DIGITS]}"
 
 
 def _tolerance(tolerance: object) -> str:

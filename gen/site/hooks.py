@@ -6,6 +6,7 @@ MkDocs calls the `on_…` functions, in the order in which they stand. The work 
 import json
 import logging
 import os
+import posixpath
 import sys
 from html import escape
 from pathlib import Path
@@ -18,10 +19,11 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import Abort
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as DocsPage
+from mkdocs.utils import get_relative_url
 
-from gen import draw, io, node, paths
+from gen import draw, io, node, notebooks, paths
 from gen.errors import UserError
-from gen.site import cite, formulas, policy
+from gen.site import cite, formulas, notebook, policy
 from gen.site.expand import Page, bibtex_html
 from gen.site.extension import LEFT_OVER, Keys, PageError
 from gen.site.visible import runs
@@ -76,6 +78,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Check the data, draw what is stale, and put the extension in."""
     global _build
     _build = Build(config)
+    notebooks.check(_build.site)
     if not draw.fresh(_build.records):
         draw.draw(_build.site)
     if Path(config.site_dir) == paths.PUBLISHED.output:  # else the caller chose a place, or it is a preview
@@ -112,17 +115,29 @@ def _copied(config: MkDocsConfig, address: str, path: Path) -> File:
 def on_page_markdown(markdown: str, page: DocsPage, config: MkDocsConfig, files: Files) -> str:
     """Turn to the next page."""
     _build.open(page.url)
+    if page.file.src_uri.endswith(".ipynb"):
+        page.meta.update(notebook.facts(markdown))
     if not page.meta.get("description"):
         raise PageError("the page has no description in its head")
     return markdown
 
 
 def on_page_content(html: str, page: DocsPage, config: MkDocsConfig, files: Files) -> str:
-    """Refuse a page on which a key was left as it was written."""
+    """Trim a notebook; refuse a page on which a key was left as it was written."""
+    if page.file.src_uri.endswith(".ipynb"):
+        html = notebook.trimmed(html, page.file.name, lambda link: _address(link, page, files))
     for run in runs(html, outside=formulas.NOT_PROSE):
         if found := LEFT_OVER.search(run.text):
             raise PageError(f"{found[0]} was not recognised: keys for figures and code stand alone on a line")
     return html
+
+
+def _address(link: str, page: DocsPage, files: Files) -> str:
+    """The address of the page whose source `link` names, as seen from `page`."""
+    target = files.get_file_from_path(posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), link)))
+    if target is None:
+        raise PageError(f"there is no page {link!r}")
+    return str(get_relative_url(target.url, page.url))
 
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:

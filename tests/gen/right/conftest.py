@@ -100,7 +100,7 @@ def build(site: Site, rows: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         shutil.rmtree(docs, ignore_errors=True)
         everything = {"index.md": "# Home\n\n{fig:cover}\n", "reference/figures.md": "# Figures\n\n{figures}\n"} | pages
         for name, text in everything.items():
-            io.write(docs / name, (text if text.startswith(("---", "{}")) else HEAD + text).encode())
+            io.write(docs / name, (HEAD * (name.endswith(".md") and not text.startswith("---")) + text).encode())
         os.makedirs(tmp_path / "out", exist_ok=True)
         monkeypatch.setenv("KVREF_SITE", site.name)
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795910400")
@@ -108,7 +108,7 @@ def build(site: Site, rows: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             str(ROOT / "mkdocs.yml"),
             docs_dir=str(docs),
             site_dir=str(tmp_path / "out"),
-            nav=[name for name in everything if name.endswith(".md")],
+            nav=[name for name in everything if name.endswith((".md", ".ipynb"))],
             strict=True,
             extra_css=[],
             extra_javascript=[],
