@@ -1,4 +1,4 @@
-"""`python -m gen run|draw|fetch …`.
+"""`python -m gen run|draw|fetch|memory …`.
 
 Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch.
 """
@@ -13,6 +13,7 @@ USAGE = """usage: python -m gen COMMAND …
   fetch  bring a model's weights here, once
   run    recompute the numbers from the weights; compare them with the published ones, or write them
   draw   draw the figures from the published numbers
+  memory how many bytes the cache of a published model takes, and what fits on a device
 
 `python -m gen COMMAND --help` says more."""
 
@@ -35,6 +36,10 @@ def main(arguments: list[str]) -> int:
             from gen.fetch import main as fetch
 
             return fetch(rest)
+        if command == "memory":
+            from gen.memory import main as memory
+
+            return memory(rest)
     except UserError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
