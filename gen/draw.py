@@ -96,6 +96,7 @@ def _write(records: Records, files: dict[str, bytes], whole: bool) -> int:
     mark = records.site.figures / "stamp.json"
     if not fresh(records):
         mark.unlink(missing_ok=True)
+    io.sweep(records.site.figures)
     changed = sum(io.write(records.site.figures / name, data) for name, data in files.items())
     if whole:
         io.write(mark, io.canonical({"files": sorted(files), "stamp": stamp(records)}))

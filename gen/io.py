@@ -108,6 +108,12 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
+def sweep(folder: Path) -> None:
+    """Remove the half-written files that killed runs left anywhere in `folder`."""
+    for part in folder.rglob(".*.part") if folder.is_dir() else []:
+        part.unlink(missing_ok=True)
+
+
 def disk_sentence(path: Path, problem: OSError) -> str:
     """One sentence for a failed write."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -33,7 +33,10 @@ def load(site: Site) -> dict[str, Any]:
     """The manifest. Raises UserError if it is missing, not JSON or not a manifest."""
     if not site.manifest.is_file():
         raise UserError(f"{shown(site.manifest)} is missing; `{mend(site)}` makes it.")
-    table = io.read(site.manifest)
+    try:
+        table = io.read(site.manifest)
+    except UserError as problem:
+        raise UserError(f"{problem} `{mend(site)}` makes it anew.") from None
     if not isinstance(table, dict) or not isinstance(table.get("files"), dict) or not isinstance(table.get("data_hash"), str):
         raise UserError(f"{shown(site.manifest)} is not a manifest; `{mend(site)}` makes it anew.")
     return table

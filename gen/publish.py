@@ -81,7 +81,7 @@ def _record_name(site: Site, model_id: str, key: str) -> str:
 
 def write(site: Site, model_id: str, records: list[Record], *, complete: bool) -> str:
     """Write what changed, then the manifest; what was done, in a sentence. Killed halfway, it can be run again."""
-    _sweep(site)
+    io.sweep(site.data)
     files = _listed(site) | manifest.kept(site)
     surroundings = environment()
     changed = 0
@@ -116,9 +116,3 @@ def _listed(site: Site) -> dict[str, str]:
     except UserError:
         return {}
     return {name: digest for name, digest in files.items() if (site.data / name).is_file()}
-
-
-def _sweep(site: Site) -> None:
-    """Remove half-written files of a run that was killed."""
-    for part in site.data.rglob(".*.part") if site.data.is_dir() else []:
-        part.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ STAGES: dict[str, list[str]] = {
     "build": [PYTHON, "-m", "gen.site", "build"],
     "html": ["node", "tests/html/node_modules/html-validate/bin/html-validate.mjs",
              "--config", "tests/html/htmlvalidate.config.mjs", "site/**/*.html"],
-    "links": ["lychee", "--offline", "--include-fragments", "--no-progress", "--index-files=index.html", "--root-dir", str(ROOT / "site"),
-              "site/**/*.html"],
+    "links": ["lychee", "--offline", "--include-fragments", "--no-progress", "--index-files=index.html",
+              "--root-dir", str(ROOT / "site"), "site/**/*.html"],
     "scripts": ["node", "--test", "--test-reporter=dot", "tests/js/**/*.test.js"],
     "pytest": [PYTHON, "-m", "pytest", "-q", "-p", "tests.by_folder"],
 }  # fmt: skip
