@@ -86,7 +86,7 @@ def gpt2(config: ModelConfig, weights: Weights) -> Parts:
     """Learned positions, LayerNorm, biases everywhere, GELU (Radford et al. 2019)."""
 
     def linear(name: str) -> Linear:
-        return Linear(weights[f"{name}.weight"].clone(), weights[f"{name}.bias"].clone())
+        return Linear(weights[f"{name}.weight"].clone(memory_format=torch.contiguous_format), weights[f"{name}.bias"].clone())
 
     def norm(name: str) -> LayerNorm:
         return LayerNorm(weights[f"{name}.weight"].clone(), weights[f"{name}.bias"].clone(), config.norm_eps)

@@ -1,6 +1,6 @@
 """Time a decode step of the default model against its own matrix products and against transformers.
 
-    python tests/speed/decode.py [--pairs 12] [--tokens 32]
+    python tests/speed/decode.py [--pairs 16] [--tokens 16]
 
 Float32, CPU, batch 1, two threads, run alone. The three are interleaved: every round times each of them once, so that a
 machine that slows down slows them all; minimum and median of the rounds are printed with both ratios. Where minimum and
@@ -81,8 +81,8 @@ def seconds(run: Callable[[], None]) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=12, help="rounds, at least 8")
-    parser.add_argument("--tokens", type=int, default=32, help="tokens a round")
+    parser.add_argument("--pairs", type=int, default=16, help="rounds, at least 8")
+    parser.add_argument("--tokens", type=int, default=16, help="tokens a round")
     options = parser.parse_args()
     torch.set_num_threads(2)
     folder = ensure("smollm2-135m-instruct")

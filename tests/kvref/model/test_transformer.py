@@ -9,6 +9,7 @@ from kvref.cache.nothing import NoCache
 from kvref.config import ModelConfig
 from kvref.generate import decode_step, prefill
 from kvref.model.layers import Linear
+from kvref.model.transformer import Transformer
 from kvref.ops.tap import Recorder
 from tests.kvref import tiny
 
@@ -135,6 +136,15 @@ def test_the_product_of_one_row_is_the_product(inputs: int, biased: bool) -> Non
         expected = rows @ weight + (0 if bias is None else bias)
         torch.testing.assert_close(linear(rows), expected, rtol=0, atol=1e-12)
     assert (linear.halves is None) == (inputs == 7)
+
+
+@pytest.mark.parametrize("config", tiny.BOTH)
+def test_how_the_given_weights_lie_in_memory_does_not_matter(config: ModelConfig) -> None:
+    turned = {name: w.T.contiguous().T if w.ndim == 2 else w for name, w in tiny.weights(config).items()}
+    ids = tiny.ids(config, 5)
+    one, other = Transformer(config, turned), tiny.model(config)
+    assert torch.equal(one(ids, NoCache(config)), other(ids, NoCache(config)))
+    assert torch.equal(one(ids[:1], NoCache(config)), other(ids[:1], NoCache(config)))
 
 
 def test_a_model_in_bfloat16_runs() -> None:
