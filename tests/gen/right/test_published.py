@@ -1,5 +1,6 @@
 """The real pages, from the published data: every digit has an origin, nothing is lost, two builds are alike."""
 
+import ast
 import os
 import re
 import shutil
@@ -20,7 +21,8 @@ PAGES = [line for line in PUBLISHED if "#" not in line and line != "404.html"]
 FIGURES = [line.partition("#fig-")[2] for line in PUBLISHED if "#fig-" in line]
 # Where a digit needs no origin of its own: it is one, or it is drawn from the records as a whole.
 DRAWN = {".kv-frame", ".kv-controls", ".kv-status"}
-ORIGINS = frozenset({".kv-num", ".kv-val", ".kv-what", "code", "pre", "math", "time"} | DRAWN)
+SOURCE = {"code", "pre", ".doc"}  # text of the program: code, and docstrings in the reference
+ORIGINS = frozenset({".kv-num", ".kv-val", ".kv-what", "math", "time"} | SOURCE | DRAWN)
 CHROME = frozenset({"nav", "header", "footer", "button", ".md-sidebar", ".md-search", ".md-copyright"})
 # Digits that are part of a name or a definition, each with its reason.
 ALLOWED = {
@@ -99,6 +101,14 @@ def test_every_number_leads_to_its_record(built: Path) -> None:
             assert (built / "data" / "recomputed" / f"{name}.json").is_file(), key
         for anchor in re.findall(r'class="kv-num" href="[^"]*#([^"]*)"', html(built, page)):
             assert f'id="{anchor}"' in listed
+
+
+def test_every_public_name_is_in_the_reference(built: Path) -> None:
+    tree = ast.parse((ROOT / "kvref" / "__init__.py").read_text())
+    tables = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOME"]
+    listed = html(built, "reference/api")
+    for name, module in ast.literal_eval(tables[0]).items():
+        assert f'id="{module}.{name}"' in listed
 
 
 def test_two_builds_are_alike(built: Path, tmp_path: Path) -> None:
