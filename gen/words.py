@@ -14,16 +14,21 @@ UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 def binary(size: int | Fraction) -> str:
     """Bytes in the largest binary unit that leaves at least one, with 4 significant digits."""
     unit, step = next(((name, step) for name, step in UNITS if size >= step), ("B", 1))
-    value = float(Fraction(size) / step)
+    value = Fraction(size) / step
     digits = 0 if value >= 1000 or value == 0 else 3 if value < 10 else 2 if value < 100 else 1
-    text = f"{value:,.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
+    return f"{_decimal(value, digits)} {unit}"
 
 
 def exact(size: int | Fraction) -> str:
     """Bytes in full; parts of a byte as decimals."""
-    whole = Fraction(size)
-    return f"{whole.numerator:,} B" if whole.denominator == 1 else f"{float(whole):,.4f}".rstrip("0") + " B"
+    return f"{_decimal(Fraction(size), 4)} B"
+
+
+def _decimal(value: Fraction, digits: int) -> str:
+    """Halves go up, as they do on the page; floats would decide them by chance."""
+    whole, part = divmod((2 * value * 10**digits + 1) // 2, 10**digits)
+    tail = f"{part:0{digits}}".rstrip("0") if digits else ""
+    return f"{whole:,}{'.' if tail else ''}{tail}"
 
 
 def both(size: int | Fraction) -> str:

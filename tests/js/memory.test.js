@@ -1,0 +1,77 @@
+// The page's calculator against Python's answers to the same questions.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { FORMATS, Refused, bytesPerToken, cacheSize, leftBytes, requestsThatFit, weightBytes } from "../../docs/assets/js/memory/arithmetic.js";
+import { fromConfig, fromText } from "../../docs/assets/js/memory/config.js";
+import { pack, unpack } from "../../docs/assets/js/memory/own.js";
+import { both, layers, terms, warnings } from "../../docs/assets/js/memory/words.js";
+import { ROOT } from "./site.js";
+
+const vectors = JSON.parse(readFileSync(new URL("memory-vectors.json", import.meta.url), "utf8"));
+const { models } = JSON.parse(readFileSync(new URL("docs/data/geometry/models.json", ROOT), "utf8")).values;
+
+const digest = (text) => createHash("sha256").update(text).digest("hex").slice(0, 8);
+const shown = ({ n, d }) => (d === 1n ? number(n) : `${n}/${d}`);
+const number = (n) => (n < 2n ** 53n ? Number(n) : String(n));
+
+/** A case as the page answers it. */
+function answer([name, tokens, batch, dtype, block, ranks, gib, bits]) {
+  const [model, stored] = [models[name], FORMATS[dtype]];
+  const question = { tokens, batch, stored, block, ranks };
+  const size = cacheSize(model, question);
+  const token = bytesPerToken(model, stored, ranks, false);
+  const weights = weightBytes(model, bits, ranks);
+  const said = [terms(size, model, question).join(" + "), ...layers(model), ...warnings(model, tokens, ranks), both(size.request), both(token)];
+  return [number(size.bytes), shown(size.request), shown(token), shown(bytesPerToken(model, stored, ranks, true)), weights === null ? null : number(weights),
+    weights === null ? null : Number(requestsThatFit(leftBytes(gib, weights), size.request)), digest(said.join("\n"))];
+}
+
+test("a thousand sizes and more, with their formulas and notes, are Python's", () => {
+  assert.ok(vectors.sizes.length >= 1000);
+  assert.ok(new Set(vectors.sizes.map((one) => one[0])).size === 53);
+  for (const one of vectors.sizes) {
+    const expected = one.at(-1);
+    if (typeof expected === "string") assert.throws(() => answer(one), (problem) => problem instanceof Refused && problem.message === expected, one.join());
+    else assert.deepEqual(answer(one), expected, one.join());
+  }
+});
+
+test("configs are read, or refused, as Python does", () => {
+  const refusals = vectors.configs.filter((one) => typeof one[1] === "string");
+  assert.ok(refusals.length > 30 && vectors.configs.length - refusals.length > 150);
+  for (const [raw, expected] of vectors.configs) {
+    if (typeof expected === "string") {
+      assert.throws(() => fromConfig(raw), (problem) => problem instanceof Refused && problem.message.split(", got ")[0] === expected, JSON.stringify([raw, expected]));
+      continue;
+    }
+    const model = fromConfig(raw);
+    const groups = model.groups.map((g) => [g.layers, g.kv_heads ?? 0, g.key_dim ?? 0, g.value_dim ?? 0, g.latent ?? 0, g.window ?? null]);
+    assert.deepEqual([model.layers, model.query_heads, groups, model.parameters.total, model.max_positions], expected, JSON.stringify(raw));
+    assert.deepEqual(unpack(pack(model)), model, pack(model)); // an address brings it back
+  }
+});
+
+test("Qwen3-4B is 147,456 bytes a token, by its own head_dim", () => {
+  const config = { model_type: "qwen3", num_hidden_layers: 36, num_attention_heads: 32, num_key_value_heads: 8, head_dim: 128, hidden_size: 2560, max_position_embeddings: 40960 };
+  const model = fromText(JSON.stringify(config));
+  assert.deepEqual(bytesPerToken(model, FORMATS.fp16, 1, false), { n: 147456n, d: 1n });
+  assert.equal(pack(model), "q32.p40960.36k8x128");
+});
+
+test("what is pasted and does not fit is one sentence", () => {
+  for (const [text, sentence] of [
+    ["", "not JSON"], ["{", "not JSON"], ["[1]", "expected an object"], ["null", "expected an object"], ["{}", "num_hidden_layers is missing"],
+    ['{"model_type":"phi3"}', "only the command line reads it"], ['{"model_type":"__proto__"}', "is not read here"], ['{"model_type":{}}', "is not read here"],
+    ['{"text_config":{}}', "nested in text_config; only the command line"], ['{"layer_types":["constructor"],"num_hidden_layers":1,"num_attention_heads":1,"head_dim":1}', "is not read here"],
+  ]) assert.throws(() => fromText(text), (problem) => problem instanceof Refused && problem.message.includes(sentence) && /^[^\n]*\.$/.test(problem.message), text);
+});
+
+test("an address with a geometry that cannot be is no geometry", () => {
+  for (const text of ["", "q", "q0.1k1x1", "q1", "q1.0k1x1", "q1.1k0x1", "q1.1k1x1w0", "q1.1k1x1.", "q1..1k1x1", "q1.1k1", "q1.1l", "x1.1k1x1", "q1.1k1x1x", "q1.-1k1x1", `q1${".1k1x1".repeat(40)}`, "q1.1k1x1,2"]) {
+    assert.equal(unpack(text), null, text);
+  }
+  assert.deepEqual(unpack("q4.n9.p7.2k2x8x4.1l576w128").groups, [{ layers: 2, kv_heads: 2, key_dim: 8, value_dim: 4 }, { layers: 1, latent: 576, window: 128 }]);
+});
