@@ -15,7 +15,7 @@ RECOMPUTE = $(if $(strip $(WHICH)),,--check)
 help: ## list what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-site: ## recompute every number from the weights, compare with the published ones, draw, build into site/
+site: ## recompute every number, compare with the published ones, build into site/ (PROMPT="…" MODEL=… NAME=…: into build/)
 	@$(PYTHON) requirements/install.py all
 	@$(RUN) -m gen run $(RECOMPUTE) $(WHICH)
 	@$(RUN) -m gen.site build $(WHICH)

