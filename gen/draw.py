@@ -17,6 +17,7 @@ from gen.tables import Records
 
 # What a drawing depends on besides the data.
 SOURCES = ("gen/artefacts.py", "gen/tables.py", "gen/figures/*.py", "gen/figures/*.mjs", "docs/assets/js/**/*.js")
+LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 FORMS = {"html": "html", "svg": "svg", "csv": "csv", "plotly": "plotly.json"}
 
 
@@ -56,7 +57,7 @@ def draw(site: Site, ids: Sequence[str] = (), *, show: bool = False, check: bool
         for figure in chosen:
             print(f"# {figure.id}: {records.plain(figure.title)}\n{drawn[figure.id]['csv']}")
         return 0
-    files = {f"{name}.{ending}": data for name, one in drawn.items() for ending, data in _files(one)}
+    files = {f"{row.id}.{ending}": data for row in chosen for ending, data in _files(records, row, drawn[row.id])}
     if check:
         _compare(site, files)
         print(f"{len(chosen)} figures are as drawn.")
@@ -82,13 +83,25 @@ def _render(records: Records, chosen: Sequence[artefacts.Figure]) -> dict[str, A
     return drawn
 
 
-def _files(one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """The files of one drawn figure: ending and bytes. The JSON names the records it was drawn from and its controls."""
+def _files(records: Records, row: artefacts.Figure, one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """The files of one drawn figure: ending and bytes. The JSON says all that is known of it and holds every cell."""
     for form, ending in FORMS.items():
         drawn = one.get(form)
         if drawn:
             yield ending, drawn.encode() if isinstance(drawn, str) else io.canonical(drawn)
-    yield "json", io.canonical({"fields": sorted(one["state"]), "records": one["records"]})
+    about = {
+        "id": row.id,
+        "page": row.page,
+        "title": records.plain(row.title),
+        "finding": records.plain(row.alt),
+        "licence": LICENCE,
+        "data_hash": records.data_hash,
+        "fields": sorted(one["state"]),
+        "state": one["state"],
+        "records": one["records"],
+        "cells": one["cells"],
+    }
+    yield "json", io.canonical(about)
 
 
 def _write(records: Records, files: dict[str, bytes], whole: bool) -> int:

@@ -29,7 +29,7 @@ def jobs(rows: Sequence[Figure], data_root: Path, texts: Texts | None = None) ->
 
 
 def run_node(entries: Sequence[Mapping[str, Any]], data_root: Path) -> dict[str, Any]:
-    """`{id: {html, svg, csv, records, state}}` as the pictures' code draws it. Raises UserError with Node's reason."""
+    """`{id: {html, svg, csv, cells, records, state}}` as the pictures' code draws it. Raises UserError with Node's reason."""
     drawn: dict[str, Any] = node.run(RENDER, {"data_root": str(data_root), "jobs": list(entries)})
     return drawn
 

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const PICTURES = new URL("../../docs/assets/js/", import.meta.url);
-const { draw, element, csv, svg } = await import(new URL("picture.js", PICTURES).href);
+const { csv, draw, element, entries, svg } = await import(new URL("picture.js", PICTURES).href);
 const { validate } = await import(new URL("state.js", PICTURES).href);
 const job = JSON.parse(readFileSync(0, "utf8"));
 const kept = new Map();
@@ -27,7 +27,7 @@ async function drawn(figure) {
   const model = draw(picture, state, records, context);
   const fields = picture.fields(state, context).map((/** @type {any} */ field) => ({ ...field, value: state[field.name] }));
   return {
-    html: element(figure, fields, model), svg: svg(model, figure.texts), csv: csv(model), state,
+    html: element(figure, fields, model), svg: svg(model, figure.texts), csv: csv(model), cells: entries(model), state,
     records: [...needs.filter((path) => !path.startsWith("figure:")), ...(figure.reads ?? [])],
   };
 }

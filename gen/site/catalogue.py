@@ -37,7 +37,7 @@ def to_html(page: "Page") -> str:
 def _figure(page: "Page", figure: artefacts.Figure) -> str:
     address = page.to("" if figure.page == "index" else f"{figure.page}/") + f"#fig-{figure.id}"
     files = " · ".join(
-        f'<a href="{page.to(f"assets/figures/{figure.id}.{ending}")}">{ending.upper()}</a>' for ending in ("svg", "csv")
+        f'<a href="{page.to(f"assets/figures/{figure.id}.{ending}")}">{ending.upper()}</a>' for ending in ("svg", "csv", "json")
     )
     return (
         f'<dt id="figure-{figure.id}"><a href="{address}"><code>{figure.id}</code></a></dt>'

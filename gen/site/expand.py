@@ -102,7 +102,7 @@ class Page:
         source = cite.figure_source(
             self.work, name, self.records.plain(figure.title), self.site_url + self.url, self.records.data_hash
         )
-        files = {ending: self.to(f"assets/figures/{name}.{ending}") for ending in ("svg", "csv")}
+        files = {ending: self.to(f"assets/figures/{name}.{ending}") for ending in ("svg", "csv", "json")}
         tools = [
             f'<details class="kv-tool-cite"><summary>cite</summary>{bibtex_html(self.work, source)}</details>',
             f'<a class="kv-tool-link" href="#fig-{name}">link</a>',
@@ -110,6 +110,7 @@ class Page:
             f'<a class="kv-tool-svg" href="{files["svg"]}" download>SVG</a>',
             '<button type="button" class="kv-tool-png" hidden>PNG</button>',
             f'<a class="kv-tool-csv" href="{files["csv"]}" download>CSV</a>',
+            f'<a class="kv-tool-json" href="{files["json"]}" download>JSON</a>',
             f'<a class="kv-tool-licence" rel="license" href="{cite.CC_BY}">CC BY 4.0</a>',
         ]
         return f'<div class="kv-tools">{"".join(tools)}</div>'

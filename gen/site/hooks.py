@@ -101,7 +101,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for path in sorted(_build.site.data.rglob("*.json")):
             files.append(_copied(config, f"data/{path.relative_to(_build.site.data).as_posix()}", path))
     for path in sorted(_build.site.figures.iterdir()):
-        if path.suffix in (".svg", ".csv") or path.name.endswith(".plotly.json"):
+        if path.suffix in (".svg", ".csv", ".json") and path.name != "stamp.json":
             files.append(_copied(config, f"assets/figures/{path.name}", path))
     bundle = node.module(BUNDLE.partition("/")[0]) / BUNDLE.partition("/")[2]
     files.append(_copied(config, f"assets/vendor/{bundle.name}", bundle))

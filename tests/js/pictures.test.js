@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controls } from "../../docs/assets/js/controls.js";
-import { cells, csv, draw, element, html, svg } from "../../docs/assets/js/picture.js";
+import { cells, csv, draw, element, entries, html, svg } from "../../docs/assets/js/picture.js";
 import { parse, format, validate } from "../../docs/assets/js/state.js";
 import { figures, record, records } from "./site.js";
 
@@ -81,6 +81,10 @@ for (const figure of all) {
     assert.equal(lines[0], "part,row,column,text,value,record,key");
     assert.ok(lines.length > 3);
     assert.doesNotMatch(lines.join("\n"), /undefined|NaN/);
+    const listed = entries(model);
+    assert.equal(listed.length, lines.length - 1, "JSON has the same rows");
+    assert.deepEqual(Object.keys(listed[0]), lines[0].split(","));
+    assert.ok(listed.some((entry) => typeof entry.value === "number"));
   });
 }
 

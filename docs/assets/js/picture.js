@@ -8,7 +8,7 @@ import { html } from "./write/html.js";
 
 export { draw } from "./draw.js";
 export { html, cells } from "./write/html.js";
-export { csv } from "./write/csv.js";
+export { csv, entries } from "./write/csv.js";
 export { svg } from "./write/svg.js";
 
 export const HINT = "Point at a cell, tap it, or move with the arrow keys to read its exact value.";

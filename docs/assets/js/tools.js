@@ -11,7 +11,7 @@ const SCALE = 2; // pixels of a PNG per pixel of the drawing
 
 /** @param {MouseEvent} event */
 function click(event) {
-  const on = event.target instanceof Element ? event.target.closest("a.kv-demo, .kv-tool-link, .kv-tool-svg, .kv-tool-csv, .kv-tool-png, .kv-copy") : null;
+  const on = event.target instanceof Element ? event.target.closest("a.kv-demo, .kv-tool-link, .kv-tool-svg, .kv-tool-csv, .kv-tool-json, .kv-tool-png, .kv-copy") : null;
   if (!on || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   if (on.matches(".kv-demo")) return demo(event, /** @type {HTMLAnchorElement} */ (on));
   if (on.matches(".kv-copy")) return void copyCode(on);
@@ -19,8 +19,8 @@ function click(event) {
   if (!(figure instanceof KvFigure)) return;
   if (on.matches(".kv-tool-link")) return void copy(event, figure, /** @type {HTMLAnchorElement} */ (on));
   event.preventDefault();
-  const kind = on.matches(".kv-tool-svg") ? "svg" : on.matches(".kv-tool-csv") ? "csv" : "png";
-  save(figure, kind);
+  const kind = /** @type {const} */ (["svg", "csv", "json"]).find((name) => on.matches(`.kv-tool-${name}`)) ?? "png";
+  save(figure, kind, /** @type {HTMLAnchorElement} */ (on).href);
 }
 
 /** @param {MouseEvent} event @param {HTMLAnchorElement} link */
@@ -73,14 +73,21 @@ function say(link, words) {
   }, 1500);
 }
 
-/** @param {KvFigure} figure @param {"svg"|"csv"|"png"} kind */
-async function save(figure, kind) {
+/** @param {KvFigure} figure @param {"svg"|"csv"|"json"|"png"} kind @param {string} still the file of the static frame */
+async function save(figure, kind, still) {
   await figure.wake();
   const state = /** @type {import("./state.js").State} */ (figure.state);
   const model = figure.model ?? draw(figure.picture, state, await load(figure.picture.needs(state, figure.context)), figure.context);
-  const { csv, svg } = await import("./picture.js");
+  const { csv, entries, svg } = await import("./picture.js");
   const name = `${figure.context.figure}.${kind}`;
   if (kind === "csv") return download(new Blob([csv(model)], { type: "text/csv" }), name);
+  if (kind === "json") {
+    const told = await (await fetch(still)).json(); // title and licence stay; the cells are those of the present state
+    const shown = entries(model);
+    const records = [...new Set(shown.map((cell) => cell.record).filter(Boolean))];
+    const now = { ...told, state, records, cells: shown };
+    return download(new Blob([JSON.stringify(now)], { type: "application/json" }), name);
+  }
   const caption = figure.closest("figure")?.querySelector("figcaption");
   const drawing = svg(model, { title: caption?.querySelector("strong")?.textContent ?? name, alt: caption?.textContent ?? "" });
   if (kind === "svg") return download(new Blob([drawing], { type: "image/svg+xml" }), name);

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gen import artefacts, draw, figures
+from gen import artefacts, draw, figures, io
 from gen.errors import CheckFailed, UserError
 from gen.paths import Site
 from gen.tables import Records
@@ -27,6 +27,7 @@ def drawing(rows: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 "html": f"<kv-x>{texts[row.id]['title']}</kv-x>",
                 "svg": "<svg/>",
                 "csv": "a,b\n1,2\n",
+                "cells": [{"part": "tokens", "text": "the", "value": 1195}],
                 "records": [f"{MODEL}/cat"],
                 "state": {"step": 4},
                 "plotly": {"data": []} if row.id == "lanes" else None,
@@ -45,6 +46,11 @@ def test_figures_are_written_with_their_sentences(site: Site, drawing: list[str]
     names = {path.name for path in site.figures.iterdir()}
     assert {"cover.svg", "cover.csv", "cover.json", "lanes.plotly.json", "stamp.json"} <= names
     assert "cover.plotly.json" not in names
+    about = io.read(site.figures / "cover.json")
+    assert (about["title"], about["finding"]) == ("All 15 tokens.", "45 KiB of “x”.")
+    assert about["licence"].startswith("CC BY 4.0")
+    assert about["cells"] == [{"part": "tokens", "text": "the", "value": 1195}]
+    assert about["fields"] == ["step"]
     assert draw.fresh(Records(site))
 
 

@@ -26,8 +26,8 @@ def test_a_figure_has_caption_numbers_and_tools(build: Build) -> None:
     assert '<data value="15">15</data></a> tokens.' in caption
     assert '<data value="46080">45 KiB</data></a> of “x”.' in caption
     words = re.sub("<pre>.*?</pre>|<[^>]*>", " ", figure[figure.index('<div class="kv-tools"') :], flags=re.DOTALL)
-    assert re.findall(r"cite|link|data|SVG|PNG|CSV|CC BY 4.0", words.replace("data/", "")) == [
-        *("cite", "link", "data", "SVG", "PNG", "CSV", "CC BY 4.0"),
+    assert re.findall(r"cite|link|data|SVG|PNG|CSV|JSON|CC BY 4.0", words.replace("data/", "")) == [
+        *("cite", "link", "data", "SVG", "PNG", "CSV", "JSON", "CC BY 4.0"),
     ]
     assert "python -m gen run cat" in figure
 

@@ -1,6 +1,8 @@
 """The real pages, from the published data: every digit has an origin, nothing is lost, two builds are alike."""
 
 import ast
+import csv
+import json
 import os
 import re
 import shutil
@@ -109,6 +111,24 @@ def test_every_public_name_is_in_the_reference(built: Path) -> None:
     listed = html(built, "reference/api")
     for name, module in ast.literal_eval(tables[0]).items():
         assert f'id="{module}.{name}"' in listed
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_can_be_taken_along(built: Path, name: str) -> None:
+    """As a picture, as a table and as JSON, all with the same rows, each cell as it is recorded."""
+    folder = built / "assets" / "figures"
+    assert f'href="../../assets/figures/{name}.json"' in html(built, "reference/figures")
+    table = list(csv.DictReader((folder / f"{name}.csv").open(encoding="utf-8", newline="")))
+    about = json.loads((folder / f"{name}.json").read_text())
+    assert "<title>" in (folder / f"{name}.svg").read_text()
+    assert len(about["cells"]) == len(table) > 0
+    assert about["licence"].startswith("CC BY 4.0")
+    for cell in about["cells"]:
+        if cell["key"]:
+            values = json.loads((built / "data" / "recomputed" / f"{cell['record']}.json").read_text())["values"]
+            for step in cell["key"].split("."):
+                values = values[int(step)] if isinstance(values, list) else values[step]
+            assert values == cell["value"], (cell, values)
 
 
 def test_two_builds_are_alike(built: Path, tmp_path: Path) -> None:

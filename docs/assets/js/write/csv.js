@@ -1,18 +1,31 @@
 // @ts-check
-// A picture's model as CSV: one line a cell, with the exact value and where it is recorded.
+// A picture's model as rows: one a cell, with the exact value and where it is recorded. As CSV, and as plain objects.
 
 const HEADER = ["part", "row", "column", "text", "value", "record", "key"];
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 
-/** @param {{parts: any[]}} model */
-export function csv(model) {
-  const lines = model.parts.flatMap((part) => {
+/** @param {{parts: any[]}} model @returns {any[][]} */
+function rows(model) {
+  return model.parts.flatMap((part) => {
     if (part.kind === "strip") return part.items.map((/** @type {any} */ item, /** @type {number} */ i) => line("tokens", item.role, i, item));
     if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => rowLines(part, row));
     if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads.map((/** @type {any} */ head) => line("heads", group.name, head.text, head)));
     if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots.map((/** @type {any} */ slot, /** @type {number} */ s) => line("blocks", block.name, s, slot)));
     return part.kind === "drawing" ? part.rows : [];
   });
-  return [HEADER, ...lines].map((fields) => fields.map(quote).join(",")).join("\n") + "\n";
+}
+
+/** @param {{parts: any[]}} model */
+export function csv(model) {
+  return [HEADER, ...rows(model)].map((fields) => fields.map(quote).join(",")).join("\n") + "\n";
+}
+
+/** The same for JSON, where a number is one. @param {{parts: any[]}} model @returns {Record<string, any>[]} */
+export function entries(model) {
+  return rows(model).map((fields) => {
+    const entry = Object.fromEntries(HEADER.map((name, i) => [name, fields[i] ?? ""]));
+    return { ...entry, value: NUMBER.test(entry.value) ? Number(entry.value) : entry.value };
+  });
 }
 
 /** @param {any} part @param {any} row */
