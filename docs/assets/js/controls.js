@@ -14,17 +14,25 @@ export function controls(fields) {
 
 /** A choice between one thing is none. @param {Field} field */
 function useful(field) {
+  if (field.kind === "text") return true;
   return field.kind === "range" ? (field.max ?? 0) > (field.min ?? 0) : (field.options?.length ?? 0) > 1;
 }
 
 /** @param {Field} field */
 function control(field) {
   if (field.kind === "choice") return `<label>${escape(field.label)} <select name="${field.name}">${options(field)}</select></label>`;
+  if (field.kind === "text") return paste(field);
   const at = Number(field.value);
+  if (field.typed) return `<label>${escape(field.label)} <input type="number" name="${field.name}" min="${field.min}" max="${field.max}" value="${at}" inputmode="numeric"></label>`;
   const button = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ words) =>
     `<button type="button" data-by="${by}" data-for="${field.name}" aria-label="${words} ${escape(field.label.toLowerCase())}"${end(field, at, by)}>${sign}</button>`;
   return `<span class="kv-range">${button(-1, "◀", "previous")}<label>${escape(field.label)} <input type="range" name="${field.name}" min="${field.min}" max="${field.max}" value="${at}" aria-valuetext="${escape(name(field, at))}"></label>`
     + `${button(1, "▶", "next")}<output>${escape(name(field, at))}</output></span>`;
+}
+
+/** A box to paste into, closed at first; the picture that asks for it says what it makes of the text. @param {Field} field */
+function paste(field) {
+  return `<details class="kv-paste"><summary>${escape(field.label)}</summary><textarea aria-label="${escape(field.label)}" rows="6" spellcheck="false"></textarea><p role="status"></p></details>`;
 }
 
 /** @param {Field} field @param {number} at @param {number} by */
@@ -53,7 +61,8 @@ export function sync(form, fields) {
     } else if (found instanceof HTMLInputElement) {
       found.min = String(field.min);
       found.max = String(field.max);
-      found.value = String(field.value);
+      if (!field.typed || found !== document.activeElement) found.value = String(field.value); // never under the reader's hands
+      if (field.typed) continue;
       found.setAttribute("aria-valuetext", name(field, Number(field.value)));
       const around = found.closest(".kv-range");
       const output = around?.querySelector("output");

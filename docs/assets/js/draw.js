@@ -7,6 +7,6 @@ import { recordingOf } from "./pictures/common.js";
  *  @param {any} context @returns {{summary: string, parts: any[]}} */
 export function draw(picture, state, records, context) {
   const model = picture.draw(state, records, context);
-  const { credit } = recordingOf(state, context);
+  const { credit } = recordingOf(state, context) ?? {};
   return credit ? { ...model, parts: [...model.parts, { kind: "note", text: credit }] } : model;
 }

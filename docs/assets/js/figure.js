@@ -10,7 +10,7 @@ import { load } from "./records.js";
 import { format, parse, texts, validate, withState } from "./state.js";
 import { cells, html } from "./write/html.js";
 
-export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps"];
+export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory"];
 const WAIT_MS = 150; // a slider moves faster than an address may
 
 export class KvFigure extends HTMLElement {
@@ -51,6 +51,7 @@ export class KvFigure extends HTMLElement {
     this.picture = await import(`./pictures/${name}.js`);
     this.state = validate(this.picture, this.context);
     this.#listen();
+    this.picture.adopt?.(this); // what this picture alone has to listen to
     const asked = parse(location.search, this.context.figure);
     if (asked.size > 0) await this.choose(asked, false);
     this.linkState();
@@ -62,7 +63,7 @@ export class KvFigure extends HTMLElement {
     form?.addEventListener("submit", (event) => event.preventDefault());
     form?.addEventListener("input", (event) => {
       const control = /** @type {HTMLInputElement|HTMLSelectElement} */ (event.target);
-      this.choose(new Map([[control.name, control.value]]));
+      if (control.name && control.checkValidity() && control.value !== "") this.choose(new Map([[control.name, control.value]]));
     });
     form?.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest("button") : null;

@@ -2,12 +2,13 @@
 // Records of this site, each fetched once. Addresses are taken from this module's own, so they hold on every page.
 
 const ROOT = new URL("../../", import.meta.url);
+export const GEOMETRY = "geometry/models"; // the one table that no run makes
 /** @type {Map<string, Promise<any>>} */
 const kept = new Map();
 
 /** The address of a record's file, or of a figure's description. @param {string} path */
 export function address(path) {
-  const file = path.startsWith("figure:") ? `assets/figures/${path.slice(7)}.plotly.json` : `data/recomputed/${path}.json`;
+  const file = path.startsWith("figure:") ? `assets/figures/${path.slice(7)}.plotly.json` : path === GEOMETRY ? `data/${path}.json` : `data/recomputed/${path}.json`;
   return new URL(file, ROOT).href;
 }
 

@@ -3,12 +3,13 @@
 // back as ?lanes=step:4#fig-lanes. A value that does not exist is dropped without a word, so no address can break a page.
 
 /** @typedef {{value: string|number, text: string}} Option */
-/** @typedef {{name: string, label: string, kind: "choice"|"range", value: string|number, options?: Option[],
- *             min?: number, max?: number, names?: string[]}} Field */
+/** @typedef {{name: string, label: string, kind: "choice"|"range"|"text", value: string|number, options?: Option[],
+ *             min?: number, max?: number, names?: string[], typed?: boolean, fits?: (text: string) => boolean}} Field
+ *  A range that is typed is a number field; a text is whatever fits. */
 /** @typedef {Record<string, string|number>} State */
 /** @typedef {{fields: (state: State, context: any) => Field[]}} HasFields */
 
-const LONGEST = 300;
+const LONGEST = 500;
 
 /** What the address says about a figure, unchecked. @param {string} search @param {string} id @returns {Map<string, string>} */
 export function parse(search, id) {
@@ -26,8 +27,9 @@ export function parse(search, id) {
 export function accept(field, text) {
   if (text === undefined) return undefined;
   if (field.kind === "choice") return field.options?.find((option) => String(option.value) === text)?.value;
+  if (field.kind === "text") return field.fits?.(text) ? text : undefined;
   if (text === "last") return field.max;
-  if (!/^\d{1,5}$/.test(text)) return undefined;
+  if (!/^\d{1,8}$/.test(text)) return undefined;
   const number = Number(text);
   return number >= (field.min ?? 0) && number <= (field.max ?? 0) ? number : undefined;
 }

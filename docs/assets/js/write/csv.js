@@ -1,5 +1,6 @@
 // @ts-check
-// A picture's model as rows: one a cell, with the exact value and where it is recorded. As CSV, and as plain objects.
+// A picture's model as rows: one a cell, with the exact value and where it is recorded, unless it was
+// counted just now. As CSV, and as plain objects.
 
 const HEADER = ["part", "row", "column", "text", "value", "record", "key"];
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
@@ -35,13 +36,13 @@ function rowLines(part, row) {
   return row.cells.flatMap((/** @type {any} */ cell) => {
     const column = columns[at];
     at += cell.span ?? 1;
-    return cell.kind === "note" || cell.exact === undefined ? [] : [line(part.name, [row.head.text, row.head.sub].filter(Boolean).join(" "), column, cell)];
+    return cell.kind === "note" || (cell.exact ?? cell.counted) === undefined ? [] : [line(part.name, [row.head.text, row.head.sub].filter(Boolean).join(" "), column, cell)];
   });
 }
 
 /** @param {string} part @param {string} row @param {string|number} column @param {any} cell */
 function line(part, row, column, cell) {
-  return [part, row, column, cell.kind === "square" ? cell.mark : cell.text ?? "", cell.exact ?? "", cell.file ?? "", cell.key ?? ""];
+  return [part, row, column, cell.kind === "square" ? cell.mark : cell.text ?? "", cell.exact ?? cell.counted ?? "", cell.file ?? "", cell.key ?? ""];
 }
 
 /** @param {unknown} field */

@@ -247,7 +247,8 @@ function title(part) {
 
 /** @param {any} part @returns {Drawn} */
 function note(part) {
-  return { height: 12, body: text(0, 10, part.text, { muted: true }) };
+  const lines = wrap(part.text, WIDTH - 40, SANS);
+  return { height: 16 * lines.length - 4, body: lines.map((line, i) => text(0, 10 + i * 16, line, { muted: true })).join("") };
 }
 
 /** @param {any} part @returns {Drawn} */
