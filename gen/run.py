@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from gen import fetch, models, notebooks, publish
 from gen.errors import UserError
-from gen.experiments import cost, heads, model, notebook, old_keys, one_token, recording
+from gen.experiments import bound, cost, heads, memory, model, notebook, old_keys, one_token, recording
 from gen.experiments.context import PROMPT, Context
 from gen.io import canonical
 from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, local_site
@@ -30,6 +30,8 @@ EXPERIMENTS: dict[str, Callable[[Context], list[Record]]] = {
     "one-token": one_token.records,
     "old-keys": old_keys.records,
     "cost": cost.records,
+    "memory": memory.records,
+    "bound": bound.records,
     "sixty-lines": notebook.records,
 }
 
