@@ -16,7 +16,14 @@ from gen.paths import ROOT, Site, shown
 from gen.tables import Records
 
 # What a drawing depends on besides the data.
-SOURCES = ("gen/artefacts.py", "gen/tables.py", "gen/figures/*.py", "gen/figures/*.mjs", "docs/assets/js/**/*.js")
+SOURCES = (
+    "gen/artefacts.py",
+    "gen/tables.py",
+    "gen/figures/*.py",
+    "gen/figures/*.mjs",
+    "docs/assets/js/**/*.js",
+    "docs/data/geometry/*.json",
+)
 LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 FORMS = {"html": "html", "svg": "svg", "csv": "csv", "plotly": "plotly.json"}
 

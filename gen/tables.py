@@ -14,7 +14,7 @@ from typing import Any
 
 from gen import io, manifest
 from gen.errors import UserError
-from gen.paths import DEFAULT_MODEL, Site, shown
+from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, shown
 
 KEY = re.compile(r"\{(num|val):([^{}]+)\}")
 STEPS = {"B": 1, "bytes": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
@@ -34,6 +34,11 @@ class Number:
     key: str  # path below the record's values
     exact: str  # as the file has it
     text: str
+
+
+def file_of(record: str) -> str:
+    """The file of a record, from the data folder on. Tables that are kept by hand lie beside what a run makes."""
+    return f"{record}.json" if record.startswith("geometry/") else f"recomputed/{record}.json"
 
 
 class Records:
@@ -70,7 +75,9 @@ class Records:
     def document(self, record: str) -> dict[str, Any]:
         """A whole file, by `<model>/<record>`: identity, environment, values."""
         if record not in self._read:
-            self._read[record] = io.read(self.site.data / "recomputed" / f"{record}.json")
+            kept = record.startswith("geometry/")  # by hand: the same for every site
+            folder = PUBLISHED.data if kept else self.site.data
+            self._read[record] = io.read(folder / file_of(record))
         document: dict[str, Any] = self._read[record]
         return document
 

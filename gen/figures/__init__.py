@@ -43,10 +43,13 @@ def render(rows: Sequence[Figure], data_root: Path, texts: Texts | None = None) 
 
 def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: Mapping[str, str]) -> dict[str, Any]:
     offered = recordings.offered(found, row.picture, row.options)
-    if not offered:
+    by_table = row.picture in recordings.BY_TABLE
+    if not offered and not by_table:
         raise FigureError(f"no recording fits the figure {row.id!r}; `python -m gen run` makes them.")
     context = {"figure": row.id, "options": dict(row.options), "state": dict(row.state), "recordings": offered}
-    described = plotly_dicts.describe(row.picture, data_root, offered[0])
+    context |= {"models": recordings.published()} if by_table else {}
+    first = offered[0] if offered else {}
+    described = plotly_dicts.describe(row.picture, data_root, first)
     title = texts.get("title", row.title)
     return {
         "id": row.id,
@@ -56,5 +59,5 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
         "texts": {"title": title, "alt": texts.get("alt", row.alt)},
         "context": context,
         "plotly": json.loads(io.canonical(described)) if described else None,  # as it is stored, so both draw the same
-        "reads": plotly_dicts.reads(row.picture, offered[0]),
+        "reads": plotly_dicts.reads(row.picture, first),
     }

@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gen import io
 from gen.errors import UserError
-from gen.paths import DEFAULT_MODEL
+from gen.paths import DEFAULT_MODEL, PUBLISHED
+
+GEOMETRY = PUBLISHED.data / "geometry" / "models.json"
 
 # What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
 BY_MODEL = ("lanes", "heads", "intensity")
+BY_TABLE = ("memory",)  # draws from the table of published models and shows no recording
 
 
 def values(data_root: Path, record: str) -> dict[str, Any]:
@@ -32,6 +36,8 @@ def find(data_root: Path) -> list[dict[str, Any]]:
 
 def offered(found: Sequence[dict[str, Any]], picture: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The recordings that a figure lets the reader choose from."""
+    if picture in BY_TABLE:
+        return []
     prompts = options.get("prompts")
     fitting = [one for one in found if prompts is None or one["prompt"] in prompts]
     if picture not in BY_MODEL and options.get("series") not in BY_MODEL:
@@ -40,6 +46,12 @@ def offered(found: Sequence[dict[str, Any]], picture: str, options: Mapping[str,
     for one in fitting:
         first.setdefault(one["model"], one)
     return list(first.values())
+
+
+def published() -> list[dict[str, str]]:
+    """The models of the table that is kept by hand: id and name."""
+    found: dict[str, dict[str, Any]] = io.read(GEOMETRY)["values"]["models"]
+    return [{"id": row["id"], "name": row["name"]} for row in sorted(found.values(), key=lambda row: row["name"].lower())]
 
 
 def _of_model(data_root: Path, model: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gen import artefacts
+from gen.tables import file_of
 
 if TYPE_CHECKING:
     from gen.site.expand import Page
@@ -31,7 +32,7 @@ def to_html(page: "Page") -> str:
                 shards = [shard for shard in names if shard.startswith(f"{name}/")]
                 parts.append(_record(page, f"{model}/{name}", [f"{model}/{shard}" for shard in shards]))
         parts.append("</dl>")
-    return "\n".join(parts)
+    return "\n".join([*parts, *_tables(page)])
 
 
 def _figure(page: "Page", figure: artefacts.Figure) -> str:
@@ -51,6 +52,16 @@ def _manifest(page: "Page") -> str:
         f'<p>The hash of all records together is <code class="kv-hash">{page.records.data_hash}</code>. '
         f'<a href="{page.to("data/manifest.json")}">The manifest</a> has the full hash of every file.</p>'
     )
+
+
+def _tables(page: "Page") -> list[str]:
+    """What no run makes: tables kept by hand, each row with its sources."""
+    parts = ['<h3 id="records-geometry">Tables kept by hand</h3>', '<dl class="kv-catalogue">']
+    for file in sorted(name for name in page.records.hashes if name.startswith("geometry/")):
+        record = file.removesuffix(".json")
+        what = f'<span class="kv-what">{escape(page.records.document(record)["identity"]["what"])}</span>'
+        parts.append(f"<dt{_id(page, record)}>{_file(page, record)}</dt><dd>{what}</dd>")
+    return [*parts, "</dl>"] if len(parts) > 2 else []
 
 
 def _record(page: "Page", record: str, shards: list[str]) -> str:
@@ -77,7 +88,7 @@ def _id(page: "Page", record: str) -> str:
 
 def _file(page: "Page", record: str) -> str:
     """A link to a file, with the beginning of its hash."""
-    file = f"recomputed/{record}.json"
+    file = file_of(record)
     digits = f'<code class="kv-hash">sha256 {page.records.hashes[file][:HASH_DIGITS]}</code>'
     return f'<a href="{page.to(f"data/{file}")}"><code>{escape(file)}</code></a> {digits}'
 

@@ -10,7 +10,7 @@ from gen.errors import UserError
 from gen.paths import shown
 from gen.site import catalogue, cite
 from gen.site.extension import PageError
-from gen.tables import KEY, Number, Records
+from gen.tables import KEY, Number, Records, file_of
 
 FIGURES = {figure.id: figure for figure in artefacts.FIGURES}
 TEX = {",": "{,}", "\u2212": "-", "×": r"\times ", "%": r"\%"}
@@ -120,10 +120,11 @@ class Page:
         items = []
         for record in io.read(self.records.site.figures / f"{name}.json")["records"]:
             anchor = self.to("reference/figures/") + "#" + catalogue.record_anchor(record, self.records.model)
-            file = f"data/recomputed/{record}.json"
+            file = f"data/{file_of(record)}"
             link = f'<a href="{self.to(file)}"><code>{escape(file)}</code></a>'
-            command = f"<code>{escape(self.records.document(record)['identity']['command'])}</code>"
-            items.append(f'<li>{link}, made by {command} (<a href="{anchor}">more</a>)</li>')
+            command = f"made by <code>{escape(self.records.document(record)['identity']['command'])}</code>"
+            how = "kept by hand" if record.startswith("geometry/") else command
+            items.append(f'<li>{link}, {how} (<a href="{anchor}">more</a>)</li>')
         return f'<ul class="kv-made">{"".join(items)}</ul>'
 
 

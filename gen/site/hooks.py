@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import posixpath
+import re
 import sys
 from html import escape
 from pathlib import Path
@@ -96,7 +97,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add drawn figures and the chart library; put another site's data in the place of the published."""
     if not _build.published:
-        for file in [file for file in files if file.src_uri.startswith("data/")]:
+        for file in [file for file in files if re.match("data/(?!geometry/)", file.src_uri)]:
             files.remove(file)
         for path in sorted(_build.site.data.rglob("*.json")):
             files.append(_copied(config, f"data/{path.relative_to(_build.site.data).as_posix()}", path))
