@@ -25,7 +25,7 @@ SERVED = "llama-3-8b"
 SERVED_CONFIG = ModelConfig("llama", 128_256, 4096, 32, 32, 8, 128, 14_336, 8192, 1e-5, rope_theta=500_000.0, tied_head=False)
 COUNTED = ("flops", "bytes", "intensity", "kv_bytes", "kv_share")
 DEVICES = PUBLISHED.data / "geometry" / "devices.json"
-EXAMPLE = {"device": "h100-sxm", "context_tokens": 4096, "batch": 64, "short_tokens": 16, "long_tokens": 32_768}
+EXAMPLE: dict[str, Any] = {"device": "h100-sxm", "context_tokens": 4096, "batch": 64, "short_tokens": 16, "long_tokens": 32_768}
 
 
 def records(context: Context) -> list[Record]:

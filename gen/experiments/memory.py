@@ -26,7 +26,7 @@ GROWTH = (0, 1, 2, 4, 8, 16)  # times TOKENS
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}  # torch's names: those of kvref.plan.memory
 # Llama-3.1-8B has the shape of Llama-3-8B and more positions: max_position_embeddings of its config.json, the "128k" of
 # https://github.com/meta-llama/llama-models/blob/main/models/llama3_1/MODEL_CARD.md
-LONG = {"name": "Llama-3.1-8B", "shape_of": "llama-3-8b", "tokens": 131_072}
+LONG: dict[str, Any] = {"name": "Llama-3.1-8B", "shape_of": "llama-3-8b", "tokens": 131_072}
 
 
 def records(context: Context) -> list[Record]:
