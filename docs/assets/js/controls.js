@@ -2,7 +2,8 @@
 // The controls of a figure: written as HTML once, then kept in step with the state. Every control is a form element
 // with a visible label; a range has a button on either side, for those who cannot drag.
 
-import { escape } from "./format.js";
+import { escape, whole } from "./format.js";
+import { placeOf } from "./state.js";
 
 /** @typedef {import("./state.js").Field} Field */
 
@@ -22,27 +23,40 @@ function useful(field) {
 function control(field) {
   if (field.kind === "choice") return `<label>${escape(field.label)} <select name="${field.name}">${options(field)}</select></label>`;
   if (field.kind === "text") return paste(field);
-  const at = Number(field.value);
+  const at = placeOf(field);
+  const [min, max] = ends(field);
   if (field.typed) return `<label>${escape(field.label)} <input type="number" name="${field.name}" min="${field.min}" max="${field.max}" value="${at}" inputmode="numeric"></label>`;
   const button = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ words) =>
     `<button type="button" data-by="${by}" data-for="${field.name}" aria-label="${words} ${escape(field.label.toLowerCase())}"${end(field, at, by)}>${sign}</button>`;
-  return `<span class="kv-range">${button(-1, "◀", "previous")}<label>${escape(field.label)} <input type="range" name="${field.name}" min="${field.min}" max="${field.max}" value="${at}" aria-valuetext="${escape(name(field, at))}"></label>`
+  return `<span class="kv-range">${button(-1, "◀", "previous")}<label>${escape(field.label)} <input type="range" name="${field.name}" min="${min}" max="${max}" value="${at}"${field.grid ? ` list="${field.grid}"` : ""} aria-valuetext="${escape(name(field, at))}"></label>${ticks(field)}`
     + `${button(1, "▶", "next")}<output>${escape(name(field, at))}</output></span>`;
 }
 
 /** A box to paste into, closed at first; the picture that asks for it says what it makes of the text. @param {Field} field */
 function paste(field) {
-  return `<details class="kv-paste"><summary>${escape(field.label)}</summary><textarea aria-label="${escape(field.label)}" rows="6" spellcheck="false"></textarea><p role="status"></p></details>`;
+  return `<details class="kv-paste"><summary>${escape(field.label)}</summary><p>${escape(field.hint ?? "")}</p><textarea aria-label="${escape(field.label)}" rows="6" spellcheck="false"></textarea><p role="status"></p></details>`;
+}
+
+/** A tick at every stop, so that it is seen where a slider can come to rest. @param {Field} field */
+function ticks(field) {
+  if (!field.grid || !field.values) return "";
+  return `<datalist id="${field.grid}">${field.values.map((_, place) => `<option value="${place}"></option>`).join("")}</datalist>`;
+}
+
+/** The first and the last place of a slider. @param {Field} field */
+function ends(field) {
+  return field.values ? [0, field.values.length - 1] : [field.min ?? 0, field.max ?? 0];
 }
 
 /** @param {Field} field @param {number} at @param {number} by */
 function end(field, at, by) {
-  return at + by < (field.min ?? 0) || at + by > (field.max ?? 0) ? ' aria-disabled="true"' : "";
+  const [min, max] = ends(field);
+  return at + by < min || at + by > max ? ' aria-disabled="true"' : "";
 }
 
 /** @param {Field} field @param {number} at */
 function name(field, at) {
-  return field.names?.[at] ?? String(at);
+  return field.names?.[at] ?? (field.values ? whole(field.values[at]) : String(at));
 }
 
 /** @param {Field} field */
@@ -59,16 +73,18 @@ export function sync(form, fields) {
       if (found.innerHTML !== wanted) found.innerHTML = wanted;
       found.value = String(field.value);
     } else if (found instanceof HTMLInputElement) {
-      found.min = String(field.min);
-      found.max = String(field.max);
-      if (!field.typed || found !== document.activeElement) found.value = String(field.value); // never under the reader's hands
+      const at = placeOf(field);
+      [found.min, found.max] = ends(field).map(String);
+      if (!field.typed || found !== document.activeElement) found.value = String(at); // never under the reader's hands
       if (field.typed) continue;
-      found.setAttribute("aria-valuetext", name(field, Number(field.value)));
+      found.setAttribute("aria-valuetext", name(field, at));
       const around = found.closest(".kv-range");
       const output = around?.querySelector("output");
-      if (output) output.textContent = name(field, Number(field.value));
+      if (output) output.textContent = name(field, at);
+      const list = around?.querySelector("datalist");
+      if (list && list.options.length !== field.values?.length) list.outerHTML = ticks(field);
       for (const button of around?.querySelectorAll("button") ?? []) {
-        if (end(field, Number(field.value), Number(button.dataset.by))) button.setAttribute("aria-disabled", "true");
+        if (end(field, at, Number(button.dataset.by))) button.setAttribute("aria-disabled", "true");
         else button.removeAttribute("aria-disabled");
       }
     }

@@ -4,8 +4,8 @@
 
 /** @typedef {{value: string|number, text: string}} Option */
 /** @typedef {{name: string, label: string, kind: "choice"|"range"|"text", value: string|number, options?: Option[],
- *             min?: number, max?: number, names?: string[], typed?: boolean, fits?: (text: string) => boolean}} Field
- *  A range that is typed is a number field; a text is whatever fits. */
+ *             min?: number, max?: number, names?: string[], values?: number[], grid?: string, typed?: boolean, fits?: (text: string) => boolean, hint?: string}} Field
+ *  A range that is typed is a number field, one with values stops at these alone (`grid` names its ticks); a text is whatever fits. */
 /** @typedef {Record<string, string|number>} State */
 /** @typedef {{fields: (state: State, context: any) => Field[]}} HasFields */
 
@@ -29,9 +29,20 @@ export function accept(field, text) {
   if (field.kind === "choice") return field.options?.find((option) => String(option.value) === text)?.value;
   if (field.kind === "text") return field.fits?.(text) ? text : undefined;
   if (text === "last") return field.max;
+  if (field.values) return field.values.find((value) => String(value) === text);
   if (!/^\d{1,8}$/.test(text)) return undefined;
   const number = Number(text);
   return number >= (field.min ?? 0) && number <= (field.max ?? 0) ? number : undefined;
+}
+
+/** Where a slider stands for a value. @param {Field} field @param {string|number} [value] */
+export function placeOf(field, value = field.value) {
+  return field.values ? field.values.indexOf(Number(value)) : Number(value);
+}
+
+/** The value at a place of a slider, as a text. @param {Field} field @param {string|number} place */
+export function valueAt(field, place) {
+  return String(field.values ? field.values[Number(place)] : place);
 }
 
 /** A whole, valid state: later fields may depend on earlier ones (the layers of a recording, say).

@@ -22,6 +22,8 @@ const SLOTS = ["model", "second", "third", "fourth"];
 const PRESET = ["gpt-2-small", "llama-2-7b", "llama-3-8b", "llama-2-70b"];
 const NAMES = /** @type {Record<string, string>} */ ({ int8: "int8, 16-bit scale per 64", int4: "int4, scale and zero per 64" });
 const OWN = { value: "own", text: "pasted config.json" };
+const HINT = "Read here: Llama, Mistral, Qwen, Gemma, GPT-2 and DeepSeek. Phi, gpt-oss, Falcon, hybrids and nested text_config are read by python -m gen memory --config FILE. What you paste stays on this page.";
+const EVIDENCE = /** @type {Record<string, string>} */ ({ config: "config.json", "config-copies": "config copies", vendor: "vendor", "port+params": "port, checked" });
 const EMPTY = { n: 0n, d: 1n };
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -42,7 +44,7 @@ export function fields(_state, context) {
     named("ranks", "Tensor parallel", [1, 2, 4, 8, 16, 32, 64], 1, (value) => (value === 1 ? "1 device" : `${value} devices`)),
     typed("device", "GiB of a device", 80, 10_000),
     named("bits", "Weights in", [32, 16, 8, 4], 16, (value) => `${value} bits`),
-    { name: "own", label: "Paste a config.json", kind: /** @type {const} */ ("text"), value: "", fits: (text) => text === "" || unpack(text) !== null },
+    { name: "own", label: "Paste a config.json", kind: /** @type {const} */ ("text"), value: "", hint: HINT, fits: (text) => text === "" || unpack(text) !== null },
   ];
 }
 
@@ -112,7 +114,7 @@ function sizes(answers, question, state) {
     { ...line(question.batch === 1 ? "all of it" : `all ${whole(question.batch)} requests`, total), kind: "total" },
     { head: { text: "parameters" }, cells: answers.map(parametersCell) },
     line(`weights in ${state.bits} bits`, (one) => at(one.weights)),
-    line(`left of ${whole(Number(state.device))} GiB`, (one) => at(one.left)),
+    { head: { text: `left of ${whole(Number(state.device))} GiB` }, cells: answers.map(leftCell) },
     { head: { text: "requests that fit, at most" }, cells: answers.map((one) => numberCell(one, "requests that fit", one.fit)), kind: "total" },
     { head: { text: "how the sizes are known" }, cells: answers.map(evidenceCell) },
   ];
@@ -128,6 +130,12 @@ function bytesCell(one, name, size) {
 /** @param {Answer} one @param {string} name @param {bigint|null} number */
 function numberCell(one, name, number) {
   return number === null ? unknown(one, name) : { kind: "count", text: whole(number), say: `${one.row.name}, ${name}: ${whole(number)}`, counted: String(number) };
+}
+
+/** @param {Answer} one */
+function leftCell(one) {
+  if (one.left === 0n) return { kind: "count", text: "nothing", say: `${one.row.name}: the weights alone do not fit`, counted: "0" };
+  return bytesCell(one, "left by the weights", one.left === null ? null : { n: one.left, d: 1n });
 }
 
 /** @param {Answer} one @param {string} name */
@@ -147,7 +155,7 @@ function parametersCell(one) {
 function evidenceCell(one) {
   const { id, name, evidence, verified } = one.row;
   if (id === "own") return { kind: "count", text: "pasted", say: `${name}: pasted` };
-  return { kind: "count", text: verified ? String(evidence) : "not verified", say: `${name}, evidence`, file: TABLE, key: `models.${id}.evidence`, exact: String(evidence) };
+  return { kind: "count", text: verified ? EVIDENCE[String(evidence)] : "not verified", say: `${name}, evidence`, file: TABLE, key: `models.${id}.evidence`, exact: String(evidence) };
 }
 
 /** The formula with its numbers, the layers that count, and what to beware of. @param {Answer[]} answers @param {import("../memory/arithmetic.js").Question} question */
