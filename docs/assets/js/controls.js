@@ -40,7 +40,12 @@ function paste(field) {
 /** A tick at every stop, so that it is seen where a slider can come to rest. @param {Field} field */
 function ticks(field) {
   if (!field.grid || !field.values) return "";
-  return `<datalist id="${field.grid}">${field.values.map((_, place) => `<option value="${place}"></option>`).join("")}</datalist>`;
+  return `<datalist id="${field.grid}">${stops(field)}</datalist>`;
+}
+
+/** @param {Field} field */
+function stops(field) {
+  return (field.values ?? []).map((_, place) => `<option value="${place}"></option>`).join("");
 }
 
 /** The first and the last place of a slider. @param {Field} field */
@@ -82,7 +87,7 @@ export function sync(form, fields) {
       const output = around?.querySelector("output");
       if (output) output.textContent = name(field, at);
       const list = around?.querySelector("datalist");
-      if (list && list.options.length !== field.values?.length) list.outerHTML = ticks(field);
+      if (list && list.options.length !== field.values?.length) list.innerHTML = stops(field);
       for (const button of around?.querySelectorAll("button") ?? []) {
         if (end(field, at, Number(button.dataset.by))) button.setAttribute("aria-disabled", "true");
         else button.removeAttribute("aria-disabled");
