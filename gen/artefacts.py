@@ -75,8 +75,8 @@ FIGURES: tuple[Figure, ...] = (
         "tour",
         "bars",
         "Operations per byte read, prefill against decode, in fp16.",
-        "Prefill of {val:model.context_example_tokens} tokens does {val:cost.intensity_example.prefill|.0f} FLOPs for each byte,"
-        " a decode step at that length {val:cost.intensity_example.decode|.1f}.",
+        "Prefill of {val:model.context_example_tokens} tokens does {val:cost.intensity_example.prefill|.0f} FLOPs for each"
+        " byte, a decode step at that length {val:cost.intensity_example.decode|.1f}.",
         options={"series": "intensity"},
     ),
     Figure(

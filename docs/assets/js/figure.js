@@ -71,13 +71,14 @@ export class KvFigure extends HTMLElement {
       const name = String(button.dataset.for);
       this.choose(new Map([[name, String(Number(this.state[name]) + Number(button.dataset.by))]]));
     });
-    for (const kind of ["pointerenter", "focusin"]) this.addEventListener(kind, () => this.#learn(), { once: true });
+    for (const kind of ["pointerover", "focusin"])
+      this.addEventListener(kind, () => this.#learn().then(() => this.#catchUp()), { once: true });
     makeReadable(this.frame, {
-      cellAt: (element) => (this.model ? cells(this.model)[[...this.frame.querySelectorAll(".c")].indexOf(element)] : undefined),
+      cellAt: (element) => this.#cellAt(element),
       read: (cell) => this.#read(cell),
       explain: async (_, element) => {
         await this.#learn();
-        const cell = cells(this.model)[[...this.frame.querySelectorAll(".c")].indexOf(element)];
+        const cell = this.#cellAt(element);
         if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say });
       },
     });
@@ -89,6 +90,19 @@ export class KvFigure extends HTMLElement {
     const state = this.state;
     const model = draw(this.picture, state, await load(this.picture.needs(state, this.context)), this.context);
     if (state === this.state) this.model = model;
+  }
+
+  /** What a drawn cell holds, once the records are here. @param {Element} element */
+  #cellAt(element) {
+    return this.model ? cells(this.model)[[...this.frame.querySelectorAll(".c")].indexOf(element)] : undefined;
+  }
+
+  /** Read what the reader came to before its value was here. */
+  #catchUp() {
+    const grid = document.activeElement;
+    if (grid && this.frame.contains(grid)) grid.dispatchEvent(new FocusEvent("focusin", { bubbles: true }));
+    const under = this.frame.querySelector(".c:hover");
+    if (under) this.#read(this.#cellAt(under));
   }
 
   /** @param {any} cell */
