@@ -89,6 +89,7 @@ def _sixteen(shape: Geometry) -> dict[str, Any]:
     """Many requests beside the weights, and the first request whose cache no longer is the smaller part."""
     size, weights, requests = cache_size(shape, TOKENS, batch=REQUESTS[-1]), _weights(shape), REQUESTS[-1]
     return {
+        "model": "llama-2-7b",
         "requests": requests,
         "tokens_of_each": TOKENS,
         "tokens": requests * TOKENS,

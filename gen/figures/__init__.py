@@ -49,7 +49,10 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
     context = {"figure": row.id, "options": dict(row.options), "state": dict(row.state), "recordings": offered}
     context |= {"models": recordings.published()} if by_table else {}
     first = offered[0] if offered else {}
-    described = plotly_dicts.describe(row.picture, data_root, first)
+    if stops := recordings.stops(data_root, row.options.get("series", row.picture), first.get("model", "")):
+        context["grid"] = stops
+    name = row.options.get("plotly")
+    described = plotly_dicts.describe(name, data_root, first)
     title = texts.get("title", row.title)
     return {
         "id": row.id,
@@ -59,5 +62,5 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
         "texts": {"title": title, "alt": texts.get("alt", row.alt)},
         "context": context,
         "plotly": json.loads(io.canonical(described)) if described else None,  # as it is stored, so both draw the same
-        "reads": plotly_dicts.reads(row.picture, first),
+        "reads": plotly_dicts.reads(name, first),
     }

@@ -5,14 +5,15 @@ role its colour in both schemes.
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
+from gen.figures.growth import HEIGHT_CHART, MARGIN, memory_growth, plain
 from gen.figures.recordings import values
 
-HEIGHT_CHART = 380
 PANELS_PER_ROW = 3
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # The measures of the still picture (js/pictures/heatmaps.js), so that Plotly's panels lie exactly over it.
@@ -21,26 +22,21 @@ SIDE = (WIDTH - (PANELS_PER_ROW - 1) * GAP) / PANELS_PER_ROW
 ROW = SIDE + GAP + 6
 
 
-def describe(picture: str, data_root: Path, recording: dict[str, Any]) -> dict[str, Any] | None:
-    """The description of a figure, or None for pictures that Plotly never draws."""
-    if picture == "chart":
-        return old_keys(values(data_root, f"{recording['model']}/old-keys"), f"{recording['model']}/old-keys")
-    if picture == "heatmaps":
+def describe(name: str | None, data_root: Path, recording: dict[str, Any]) -> dict[str, Any] | None:
+    """The description that a figure's options name, or None for figures that Plotly never draws."""
+    if name in CHARTS:
+        draw, record = CHARTS[name]
+        path = f"{recording['model']}/{record}"
+        return draw(values(data_root, path), path)
+    if name == "all_heads":
         layer = recording["chosen"][0]["layer"]
         return all_heads(values(data_root, f"{recording['id']}/attention-{layer:02d}")["weights"], recording)
     return None
 
 
-def reads(picture: str, recording: dict[str, Any]) -> list[str]:
+def reads(name: str | None, recording: dict[str, Any]) -> list[str]:
     """The records behind a description which the still picture does not read itself."""
-    return [f"{recording['model']}/old-keys"] if picture == "chart" else []
-
-
-def plain(figure: go.Figure) -> dict[str, Any]:
-    """A figure as data and layout, without the package's own template."""
-    described: dict[str, Any] = figure.to_plotly_json()
-    described["layout"].pop("template", None)
-    return {"data": described["data"], "layout": described["layout"]}
+    return [f"{recording['model']}/{CHARTS[name][1]}"] if name in CHARTS else []
 
 
 def old_keys(record: dict[str, Any], path: str) -> dict[str, Any]:
@@ -87,7 +83,7 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
     bottom = math.floor(math.log10(min(bound, smallest))) - 0.4
     return {
         "height": HEIGHT_CHART,
-        "margin": {"l": 64, "r": 132, "t": 36, "b": 48},
+        "margin": MARGIN,
         "showlegend": False,
         "xaxis": {"title": {"text": "decode step in which the key is computed again"}, "dtick": 1, "fixedrange": True},
         "yaxis": {
@@ -176,3 +172,10 @@ def _panel_title(recording: dict[str, Any], head: int, left: float, top: float) 
     text = f"head {head} · reads KV head {head // group}" if group > 1 else f"head {head}"
     place = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "borderpad": 0}
     return {**place, "text": text, "name": "muted", "showarrow": False}
+
+
+# Charts of one record: what draws them, and the record.
+CHARTS: dict[str | None, tuple[Callable[[dict[str, Any], str], dict[str, Any]], str]] = {
+    "old_keys": (old_keys, "old-keys"),
+    "memory_growth": (memory_growth, "memory"),
+}

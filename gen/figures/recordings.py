@@ -12,7 +12,7 @@ from gen.paths import DEFAULT_MODEL, PUBLISHED
 GEOMETRY = PUBLISHED.data / "geometry" / "models.json"
 
 # What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
-BY_MODEL = ("lanes", "heads", "intensity")
+BY_MODEL = ("lanes", "heads", "intensity", "models", "growth", "reads", "roofline")
 BY_TABLE = ("memory",)  # draws from the table of published models and shows no recording
 
 
@@ -52,6 +52,26 @@ def published() -> list[dict[str, str]]:
     """The models of the table that is kept by hand: id and name."""
     found: dict[str, dict[str, Any]] = io.read(GEOMETRY)["values"]["models"]
     return [{"id": row["id"], "name": row["name"]} for row in sorted(found.values(), key=lambda row: row["name"].lower())]
+
+
+def stops(data_root: Path, shown: str, model: str) -> dict[str, Any]:
+    """What the controls of a picture stop at, where only its record knows: models, devices, contexts, batches."""
+    if shown == "models":
+        found = values(data_root, f"{model}/memory")
+        models = [{"id": name, "name": found["models"][name]["name"]} for name in found["growth"]["bytes"]]
+        return {
+            "models": sorted(models, key=lambda one: found["models"][one["id"]]["parameters"]),
+            "requests": found["requests"],
+        }
+    if shown not in ("reads", "roofline"):
+        return {}
+    found = values(data_root, f"{model}/bound")
+    order = sorted(found["models"], key=lambda name: name == "own")
+    return {
+        "models": [{"id": name, **{key: found["models"][name][key] for key in ("name", "contexts")}} for name in order],
+        "devices": [{"id": name, "name": device["name"]} for name, device in found["devices"].items()],
+        "batches": found["batches"],
+    }
 
 
 def _of_model(data_root: Path, model: str) -> list[dict[str, Any]]:

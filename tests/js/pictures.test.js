@@ -11,6 +11,7 @@ const all = await figures();
 
 /** The values of a field worth trying: both ends and the middle. */
 function tried(field) {
+  if (field.kind === "text") return [field.value];
   const values = field.kind === "range" ? [field.min, Math.floor((field.min + field.max) / 2), field.max] : field.options.map((option) => option.value);
   return values.length <= 3 ? values : [values[0], values[values.length >> 1], values.at(-1)];
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// A picture's model with the line that no figure lacks: which model computed these numbers.
+// A picture's model with the line that no figure lacks: which model computed these numbers, or on what they were counted.
 
 import { recordingOf } from "./pictures/common.js";
 
@@ -7,6 +7,6 @@ import { recordingOf } from "./pictures/common.js";
  *  @param {any} context @returns {{summary: string, parts: any[]}} */
 export function draw(picture, state, records, context) {
   const model = picture.draw(state, records, context);
-  const { credit } = recordingOf(state, context) ?? {};
+  const credit = model.credit ?? recordingOf(state, context)?.credit;
   return credit ? { ...model, parts: [...model.parts, { kind: "note", text: credit }] } : model;
 }

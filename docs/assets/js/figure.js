@@ -7,10 +7,10 @@ import { draw } from "./draw.js";
 import { showOrigin } from "./numbers.js";
 import { makeReadable, spokenCell } from "./reading.js";
 import { load } from "./records.js";
-import { format, parse, texts, validate, withState } from "./state.js";
+import { format, parse, placeOf, texts, validate, valueAt, withState } from "./state.js";
 import { cells, html } from "./write/html.js";
 
-export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory"];
+export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory", "roofline"];
 const WAIT_MS = 150; // a slider moves faster than an address may
 
 export class KvFigure extends HTMLElement {
@@ -63,13 +63,14 @@ export class KvFigure extends HTMLElement {
     form?.addEventListener("submit", (event) => event.preventDefault());
     form?.addEventListener("input", (event) => {
       const control = /** @type {HTMLInputElement|HTMLSelectElement} */ (event.target);
-      if (control.name && control.checkValidity() && control.value !== "") this.choose(new Map([[control.name, control.value]]));
+      if (control.name && control.checkValidity() && control.value !== "") this.choose(new Map([[control.name, this.#meant(control.name, control.value)]]));
     });
     form?.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest("button") : null;
       if (!button || !this.state || button.hasAttribute("aria-disabled")) return;
       const name = String(button.dataset.for);
-      this.choose(new Map([[name, String(Number(this.state[name]) + Number(button.dataset.by))]]));
+      const field = this.fields().find((/** @type {any} */ one) => one.name === name);
+      if (field) this.choose(new Map([[name, valueAt(field, placeOf(field) + Number(button.dataset.by))]]));
     });
     for (const kind of ["pointerover", "focusin"])
       this.addEventListener(kind, () => this.#learn().then(() => this.#catchUp()), { once: true });
@@ -82,6 +83,12 @@ export class KvFigure extends HTMLElement {
         if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say });
       },
     });
+  }
+
+  /** The value that a control's own text stands for. @param {string} name @param {string} text */
+  #meant(name, text) {
+    const field = this.state && this.fields().find((/** @type {any} */ one) => one.name === name);
+    return field ? valueAt(field, text) : text;
   }
 
   /** Fetch what the frame shows, so that its cells can be read; the frame stays as it is. */

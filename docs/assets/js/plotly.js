@@ -120,7 +120,7 @@ function colours(element) {
 function themedTrace(trace, colour) {
   const role = colour(trace.meta.role);
   if (trace.type === "heatmap") return { ...trace, colorscale: [[0, colour("paper")], [1, role]] };
-  return { ...trace, line: { ...trace.line, color: role } };
+  return { ...trace, line: { ...trace.line, color: role }, ...(trace.marker ? { marker: { ...trace.marker, color: role } } : {}) };
 }
 
 /** @param {any} layout @param {(role: string) => string} colour */

@@ -1,32 +1,39 @@
 // @ts-check
 // Bars: how the cache grows with the tokens ("memory"), how many operations each byte that is read allows ("intensity"),
-// and the most probable next tokens ("top").
+// the most probable next tokens ("top"), four published models ("models"), and what a decode step reads ("reads").
 
 import { bytes, fixed, significant, token, whole } from "../format.js";
 import { recordingField, recordingOf, stepField, stepName, strip } from "./common.js";
+import * as models from "./models.js";
+import * as reads from "./reads.js";
 import * as top from "./top.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
 
+// What has a module of its own.
+const SERIES = /** @type {Record<string, any>} */ ({ top, models, reads });
 const SHORTEST = 64; // tokens from which on the longer contexts are listed
 
 /** @param {State} state @param {Context} context */
 export function fields(state, context) {
-  if (context.options.series === "top") return top.fields(state, context);
+  const own = SERIES[context.options.series];
+  if (own) return own.fields(state, context);
   return [recordingField(state, context), ...(context.options.series === "memory" ? [stepField(state, context)] : [])];
 }
 
 /** @param {State} state @param {Context} context */
 export function needs(state, context) {
-  if (context.options.series === "top") return top.needs(state, context);
+  const own = SERIES[context.options.series];
+  if (own) return own.needs(state, context);
   const { id, model } = recordingOf(state, context);
   return context.options.series === "memory" ? [id, `${model}/model`, `${model}/cost`] : [`${model}/model`, `${model}/cost`];
 }
 
 /** @param {State} state @param {import("./common.js").Records} records @param {Context} context */
 export function draw(state, records, context) {
-  if (context.options.series === "top") return top.draw(state, records, context);
+  const own = SERIES[context.options.series];
+  if (own) return own.draw(state, records, context);
   const recording = recordingOf(state, context);
   return context.options.series === "memory" ? memory(state, records, recording) : intensity(records, recording);
 }

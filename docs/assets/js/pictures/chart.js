@@ -1,6 +1,6 @@
 // @ts-check
-// A line chart as a drawing, from the very description that Plotly gets later: lines, a logarithmic axis, labels beside
-// the lines. Roles, not colours, stand in the description; the page gives each role its colour in both schemes.
+// A line chart as a drawing, from the very description that Plotly gets later: lines and points, a plain or a logarithmic
+// axis, labels beside the lines. Roles, not colours, stand in the description; the page gives each role its colour in both schemes.
 
 import { escape, scientific } from "../format.js";
 
@@ -25,7 +25,7 @@ export function draw(_state, records, context) {
   const axes = scales(data, layout);
   const body = grid(axes, layout) + data.map((/** @type {any} */ trace) => line(trace, axes)).join("") + labels(layout, axes);
   return {
-    summary: layout.meta.summary,
+    summary: layout.meta.summary, credit: layout.meta.credit,
     parts: [{
       kind: "drawing", label: layout.meta.alt, width: SIZE.width, height: SIZE.height, body, rows: rows(data),
     }, { kind: "legend", items: layout.meta.legend ?? [] }],
@@ -40,14 +40,15 @@ export function plotly(spec) {
 /** @param {any[]} data @param {any} layout */
 function scales(data, layout) {
   const xs = data.flatMap((trace) => trace.x);
-  const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
-  const [y0, y1] = layout.yaxis.range; // powers of ten
+  const [x0, x1] = layout.xaxis.range ?? [Math.min(...xs), Math.max(...xs)];
+  const [y0, y1] = layout.yaxis.range; // powers of ten on a logarithmic axis, as the heights of labels are
   const width = SIZE.width - SIZE.left - SIZE.right;
   const height = SIZE.height - SIZE.top - SIZE.bottom;
   return {
     x: (/** @type {number} */ value) => SIZE.left + ((value - x0) / (x1 - x0 || 1)) * width,
-    y: (/** @type {number} */ exponent) => SIZE.top + ((y1 - exponent) / (y1 - y0)) * height,
-    xs: [...new Set(xs)], right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom,
+    y: (/** @type {number} */ level) => SIZE.top + ((y1 - level) / (y1 - y0)) * height,
+    level: layout.yaxis.type === "log" ? Math.log10 : (/** @type {number} */ value) => value,
+    xs: layout.xaxis.tickvals ?? [...new Set(xs)], right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom,
   };
 }
 
@@ -55,11 +56,13 @@ function scales(data, layout) {
 function grid(axes, layout) {
   let body = "";
   layout.yaxis.tickvals.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
-    const y = axes.y(Math.log10(value)).toFixed(1);
+    const y = axes.y(axes.level(value)).toFixed(1);
     body += `<path class="hair" d="M${SIZE.left} ${y}H${axes.right}"/>`;
     body += `<text class="muted" x="${SIZE.left - 8}" y="${Number(y) + 4}" text-anchor="end">${escape(layout.yaxis.ticktext[i])}</text>`;
   });
-  for (const x of axes.xs) body += `<text class="muted" x="${axes.x(x).toFixed(1)}" y="${axes.bottom + 18}" text-anchor="middle">${x}</text>`;
+  axes.xs.forEach((/** @type {number} */ x, /** @type {number} */ i) => {
+    body += `<text class="muted" x="${axes.x(x).toFixed(1)}" y="${axes.bottom + 18}" text-anchor="middle">${escape(layout.xaxis.ticktext?.[i] ?? x)}</text>`;
+  });
   body += `<path class="axis" d="M${SIZE.left} ${SIZE.top}V${axes.bottom}H${axes.right}"/>`;
   body += `<text class="muted" x="${(SIZE.left + axes.right) / 2}" y="${axes.bottom + 38}" text-anchor="middle">${escape(layout.xaxis.title.text)}</text>`;
   return body + `<text class="muted" transform="translate(14 ${(SIZE.top + axes.bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(layout.yaxis.title.text)}</text>`;
@@ -67,20 +70,31 @@ function grid(axes, layout) {
 
 /** @param {any} trace @param {any} axes */
 function line(trace, axes) {
-  const points = trace.x.map((/** @type {number} */ x, /** @type {number} */ i) => [x, trace.y[i]]).filter((/** @type {number[]} */ pair) => pair[1] > 0);
+  const pairs = trace.x.map((/** @type {number} */ x, /** @type {number} */ i) => [x, axes.level(trace.y[i])]);
+  const points = pairs.filter((/** @type {number[]} */ pair) => Number.isFinite(pair[1])).map((/** @type {number[]} */ pair) => [axes.x(pair[0]).toFixed(1), axes.y(pair[1]).toFixed(1)]);
   if (points.length === 0) return "";
-  const path = points.map((/** @type {number[]} */ pair) => `${axes.x(pair[0]).toFixed(1)} ${axes.y(Math.log10(pair[1])).toFixed(1)}`).join("L");
+  const dots = trace.mode.includes("markers") ? points.map((/** @type {string[]} */ point) => dot(trace, point)).join("") : "";
+  if (!trace.mode.includes("lines")) return dots;
+  const path = points.map((/** @type {string[]} */ point) => point.join(" ")).join("L");
   const dash = trace.line.dash === "dash" ? ' stroke-dasharray="7 5"' : "";
   const thin = trace.opacity === undefined ? "" : ` stroke-opacity="${trace.opacity}"`;
-  return `<path class="l-${trace.meta.role}" d="M${path}" stroke-width="${trace.line.width}"${dash}${thin}/>`;
+  return `<path class="l-${trace.meta.role}" d="M${path}" stroke-width="${trace.line.width}"${dash}${thin}/>${dots}`;
+}
+
+/** A point, open or filled. @param {any} trace @param {string[]} place */
+function dot(trace, [x, y]) {
+  const open = trace.marker.symbol === "circle-open";
+  return `<circle class="${open ? "l" : "f"}-${trace.meta.role}" cx="${x}" cy="${y}" r="${trace.marker.size / 2}"${open ? ' stroke-width="2"' : ""}/>`;
 }
 
 /** @param {any} layout @param {any} axes */
 function labels(layout, axes) {
   return layout.annotations.map((/** @type {any} */ note) => {
-    const y = axes.y(note.y);
+    const beside = note.xref === "x"; // a point of the chart; else the end of a line
+    const [x, y] = [beside ? axes.x(note.x) + (note.xshift ?? 0) : axes.right + 8, axes.y(note.y) - (note.yshift ?? 0)];
+    const anchor = note.xanchor === "right" ? ' text-anchor="end"' : "";
     return note.text.split("<br>").map((/** @type {string} */ words, /** @type {number} */ i) =>
-      `<text class="f-${note.meta?.role ?? note.name}" x="${axes.right + 8}" y="${(y + 4 + i * 15).toFixed(1)}">${escape(words)}</text>`).join("");
+      `<text class="f-${note.meta?.role ?? note.name}" x="${x.toFixed(1)}" y="${(y + 4 + i * 15).toFixed(1)}"${anchor}>${escape(words)}</text>`).join("");
   }).join("");
 }
 

@@ -165,7 +165,8 @@ function tableCell(look, cell, x, y, w, h) {
   if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.kind === "blank" ? LIGHT.hair : "none", 1) + edge(cell, x, y, w, h);
   const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + 1, cell.bar * (w - 1), h - 2, mix(LIGHT.weight, 0.4));
   const corner = cell.clip ? `<path d="M${round(x + w - 7)} ${y + 0.5}h6.5v6.5z" fill="${LIGHT.ink}"/>` : "";
-  return under + corner + text(x + w - 6, y + h * 0.68, cell.text, { anchor: "end", mono: true });
+  const ring = look === "matrix" && cell.mark === "now" ? box(x + 1, y + 1, w - 2, h - 2, "none", LIGHT.new, 2) : "";
+  return under + corner + ring + text(x + w - 6, y + h * 0.68, cell.text, { anchor: "end", mono: true });
 }
 
 /** The outline of new columns. @param {any} cell @param {number} x @param {number} y @param {number} w @param {number} h */

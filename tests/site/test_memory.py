@@ -1,0 +1,54 @@
+"""The calculator's box: a pasted config is read, told, drawn and kept in the address; a spoilt one is one sentence."""
+
+import json
+
+import pytest
+
+from tests.site.conftest import Visitor
+from tests.site.pages import figure_ids, pages
+from tests.site.visit import Visit
+
+pytestmark = pytest.mark.browser
+
+QWEN3_4B = {
+    "model_type": "qwen3",
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "hidden_size": 2560,
+    "max_position_embeddings": 40960,
+}
+# Pages that hold the calculator; none before it is published.
+PAGES = [page for page in pages() if "memory" in figure_ids(page)]
+
+
+def pasted(seen: Visit, text: str) -> str:
+    """What the figure says of a pasted text."""
+    seen.page.locator("#fig-memory textarea").fill(text)
+    seen.settle(500)
+    return seen.page.locator("#fig-memory .kv-paste [role=status]").inner_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_pasted_config(visit: Visitor, page: str) -> None:
+    seen = visit(f"{page}?memory=second:none,third:none,fourth:none#fig-memory")
+    seen.page.wait_for_selector("#fig-memory > [live]", state="attached", timeout=10_000)
+    seen.page.locator("#fig-memory .kv-paste summary").click()
+    assert pasted(seen, json.dumps(QWEN3_4B)) == "Read: 36 layers: K and V of every token."
+    assert seen.page.locator("#fig-memory .n-sizes tbody tr").first.inner_text().split() == ["each", "token", "144", "KiB"]
+    address = seen.page.url
+    assert "own:q32.p40960.36k8x128" in address
+    drawn = seen.page.locator("#fig-memory .kv-frame").inner_html()
+    for text, sentence in [
+        ("{", "not JSON"),
+        ("{}", "num_hidden_layers is missing."),
+        ('{"model_type":"phi3"}', "only the command line reads it"),
+    ]:
+        assert sentence in pasted(seen, text)
+        assert seen.page.locator("#fig-memory .kv-frame").inner_html() == drawn
+    again = visit(address[len(seen.server.address) :])
+    again.page.wait_for_selector("#fig-memory > [live]", state="attached", timeout=10_000)
+    again.settle(300)
+    assert again.page.locator("#fig-memory .kv-frame").inner_html() == drawn
+    assert again.problems == seen.problems == []
