@@ -145,6 +145,24 @@ def link_seconds(tokens: int, bytes_per_token: int, bandwidth_bytes: int | float
     return tokens * bytes_per_token / bandwidth_bytes
 
 
+def reuse_bandwidth(
+    peak_flops: int | float,
+    prefix_tokens: int,
+    hidden_size: int,
+    group_size: int,
+    bytes_per_number: int,
+    a: int = 4,
+    b: int = 22,
+) -> float:
+    """Bytes a second above which loading a prefix's cache is faster than computing it anew.
+
+    Mooncake (FAST'25), equations 1 and 2: a layer computes a·n²·d + b·n·d² FLOPs for n tokens of hidden size d; ``a`` and
+    ``b`` as the paper takes them for LLaMA3-70B.
+    """
+    computed = group_size * (a * prefix_tokens * hidden_size + b * hidden_size**2)
+    return peak_flops * 2 * hidden_size * bytes_per_number / computed
+
+
 def rows_without_cache(tokens: int) -> int:
     """K,V rows computed in each layer by as many passes of growing length, from an empty prompt."""
     return tokens * (tokens + 1) // 2

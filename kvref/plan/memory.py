@@ -139,10 +139,20 @@ def hit_blocks(window: int, block_tokens: int) -> int:
     return -(-(window - 1) // block_tokens)
 
 
-def expected_waste(mean_tokens: float, block_tokens: int) -> float:
+def expected_waste(mean_tokens: int | float, block_tokens: int) -> float:
     """Share of slots that stay empty if the last block is half full on average, as vLLM's section 4 argues."""
     empty = (block_tokens - 1) / 2
     return empty / (mean_tokens + empty)
+
+
+def reserved_waste(mean_tokens: int | float, longest_tokens: int) -> float:
+    """Share of slots that stay empty if the longest possible request is reserved for each."""
+    return 1 - mean_tokens / longest_tokens
+
+
+def table_bytes(tokens: int, block_tokens: int, entry_bytes: int = 4) -> int:
+    """What a request's list of blocks takes."""
+    return -(-tokens // block_tokens) * entry_bytes
 
 
 def _group_size(group: Group, tokens: int, stored: Format, block_tokens: int, ranks: int) -> GroupSize:

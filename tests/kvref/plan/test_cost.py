@@ -158,3 +158,9 @@ def test_slopes_of_a_decode_step_over_context() -> None:
     """vLLM's study of fp8 caches on an H100: 3.91e-5 ms a token in bf16, half of it in fp8; weights 4.48 ms."""
     assert round(131_072 / H100[1] * 1e3, 7) == 3.91e-5
     assert round(cost.decode_cost(LLAMA3_8B, 1, 2).weight_bytes / H100[1] * 1e3, 2) == 4.48
+
+
+def test_bandwidth_at_which_loading_a_prefix_pays() -> None:
+    """LLaMA3-70B, 8,192 tokens: 6 GB/s for eight A800, 19 for eight H800, as Mooncake prints them."""
+    bandwidths = [cost.reuse_bandwidth(8 * peak, 8192, 8192, 8, 2) / 1e9 for peak in (312e12, 989.5e12)]
+    assert [round(one, 1) for one in bandwidths] == [5.9, 18.6]

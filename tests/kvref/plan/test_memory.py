@@ -220,6 +220,18 @@ def test_expected_waste_of_half_a_block(mean: float, percent: dict[int, float]) 
     assert {block: round(100 * memory.expected_waste(mean, block), 1) for block in percent} == percent
 
 
+def test_waste_of_reserving_the_longest_request() -> None:
+    """ShareGPT's means, 161.31 in and 337.99 out, in 2,048 slots: at the end of a request, and over its life."""
+    asked, answered = 161.31, 337.99
+    assert round(100 * memory.reserved_waste(asked + answered, 2048), 1) == 75.6
+    assert round(100 * memory.reserved_waste(asked + answered / 2, 2048), 1) == 83.9
+
+
+def test_a_table_of_blocks_is_small() -> None:
+    assert memory.table_bytes(4096, 16) == KIB
+    assert memory.table_bytes(1, 16) == 4
+
+
 # --- several devices ---------------------------------------------------------------------------------------------------
 
 
