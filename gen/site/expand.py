@@ -8,11 +8,12 @@ from mkdocs.utils import get_relative_url
 from gen import artefacts, io, listings
 from gen.errors import UserError
 from gen.paths import shown
-from gen.site import catalogue, cite
+from gen.site import catalogue, cite, glossary, reference
 from gen.site.extension import PageError
 from gen.tables import KEY, Number, Records, file_of
 
 FIGURES = {figure.id: figure for figure in artefacts.FIGURES}
+LISTS = {"figures": catalogue.to_html, "data": reference.data_html, "ledger": reference.ledger_html}
 TEX = {",": "{,}", "\u2212": "-", "×": r"\times ", "%": r"\%"}
 
 
@@ -32,12 +33,19 @@ class Page:
         """The address of `target` (from the site's root) as seen from this page."""
         return str(get_relative_url(target or "./", self.url))
 
+    def place(self, place: str) -> str:
+        """The address of `page` or `page#section` as seen from this page."""
+        slug, sign, section = place.partition("#")
+        return self.to("" if slug == "index" else f"{slug}/") + sign + section
+
     # --- in a sentence ---------------------------------------------------------------------------------------------
 
     def inline(self, kind: str, body: str) -> str:
-        """HTML of a number, of a value without a link, or of a demo button."""
+        """HTML of a number, of a value without a link, of a number of others', or of a demo button."""
         if kind == "demo":
             return self._demo(body)
+        if kind == "quote":
+            return reference.quote_html(self, body)
         number = self.records.number(body)
         return self._linked(number) if kind == "num" else _value(number, "kv-val", _origin(number))
 
@@ -74,12 +82,14 @@ class Page:
     # --- on a line of its own --------------------------------------------------------------------------------------
 
     def block(self, kind: str, body: str) -> str:
-        """HTML of a figure, a listing, or the list of all figures and records."""
+        """HTML of a figure, a listing, or one of the lists of the reference."""
         if kind == "fig":
             return self._drawn(body)
         if kind == "code":
             return listings.to_html(body)
-        return catalogue.to_html(self)
+        if kind == "glossary":
+            return glossary.to_html(self.place)
+        return LISTS[kind](self)
 
     def _drawn(self, name: str) -> str:
         figure = _figure(name)

@@ -24,7 +24,7 @@ from mkdocs.utils import get_relative_url
 
 from gen import draw, io, node, notebooks, paths
 from gen.errors import UserError
-from gen.site import cite, formulas, notebook, policy
+from gen.site import cite, formulas, glossary, notebook, policy
 from gen.site.expand import Page, bibtex_html
 from gen.site.extension import LEFT_OVER, Keys, PageError
 from gen.site.visible import runs
@@ -124,13 +124,15 @@ def on_page_markdown(markdown: str, page: DocsPage, config: MkDocsConfig, files:
 
 
 def on_page_content(html: str, page: DocsPage, config: MkDocsConfig, files: Files) -> str:
-    """Trim a notebook; refuse a page on which a key was left as it was written."""
+    """Trim a notebook; refuse a page on which a key was left as it was written; link terms where they are first used."""
     if page.file.src_uri.endswith(".ipynb"):
         html = notebook.trimmed(html, page.file.name, lambda link: _address(link, page, files))
     for run in runs(html, outside=formulas.NOT_PROSE):
         if found := LEFT_OVER.search(run.text):
             raise PageError(f"{found[0]} was not recognised: keys for figures and code stand alone on a line")
-    return html
+    if files.get_file_from_path(f"{glossary.PAGE}.md") is None:
+        return html
+    return glossary.linked(html, _build.page.slug, _build.page.place(glossary.PAGE))
 
 
 def _address(link: str, page: DocsPage, files: Files) -> str:

@@ -24,15 +24,16 @@ FIGURES = [line.partition("#fig-")[2] for line in PUBLISHED if "#fig-" in line]
 # Where a digit needs no origin of its own: it is one, or it is drawn from the records as a whole.
 DRAWN = {".kv-frame", ".kv-controls", ".kv-status"}
 SOURCE = {"code", "pre", ".doc"}  # text of the program: code, and docstrings in the reference
-ORIGINS = frozenset({".kv-num", ".kv-val", ".kv-what", "math", "time"} | SOURCE | DRAWN)
+ORIGINS = frozenset({".kv-num", ".kv-val", ".kv-quote", ".kv-what", "math", "time"} | SOURCE | DRAWN)
 CHROME = frozenset({"nav", "header", "footer", "button", ".md-sidebar", ".md-search", ".md-copyright"})
 # Digits that are part of a name or a definition, each with its reason.
 ALLOWED = {
     r"\bCC BY 4\.0\b": "the name of a licence",
     r"\bGPT-2\b": "the name of a model",
+    r"\bLlama-[23]-\d+B\b": "the name of a model",
     r"\b(?:float32|float64|fp16|bf16)\b": "the name of a number format",
     r"\bfirst 8\b": "how many columns the picture draws, a setting of the figure",
-    r"\b64 tokens\b": "the longest prompt that the command takes, a limit of the program",
+    r"\b64(?: tokens\b|\s*$)": "the longest prompt that the command takes, a limit of the program",
     r"θ = ": "a letter; the number after it is a mark",
 }
 
@@ -103,6 +104,16 @@ def test_every_number_leads_to_its_record(built: Path) -> None:
             assert (built / "data" / "recomputed" / f"{name}.json").is_file(), key
         for anchor in re.findall(r'class="kv-num" href="[^"]*#([^"]*)"', html(built, page)):
             assert f'id="{anchor}"' in listed
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_a_term_is_linked_once_a_page(built: Path, slug: str) -> None:
+    links = re.findall(r'<a class="kv-term" href="[^"]*#(term-[^"]*)">', html(built, slug))
+    assert len(links) == len(set(links))
+    listed = html(built, "reference/glossary")
+    assert [link for link in links if f'id="{link}"' not in listed] == []
+    assert not links or not slug.startswith("reference/")
+    assert links or not slug.startswith("learn/")
 
 
 def test_every_public_name_is_in_the_reference(built: Path) -> None:
