@@ -177,4 +177,45 @@ FIGURES: tuple[Figure, ...] = (
         "The largest is taken each time; together they are the reply “{val:cat.reply_text|text}”.",
         options={"series": "top"},
     ),
+    Figure(
+        "memory-models",
+        "learn/memory",
+        "bars",
+        "Four published models: the cache at one length, and what sharing KV heads saves.",
+        "At {val:memory.tokens} tokens {val:memory.models.llama-2-7b.name|text} keeps"
+        " {val:memory.models.llama-2-7b.kv_bytes_at_4096|GiB}, {val:memory.models.llama-3-8b.name|text}"
+        " {val:memory.models.llama-3-8b.kv_bytes_at_4096|MiB}.",
+        state={"model": "llama-2-7b"},
+        options={"series": "models"},
+    ),
+    Figure(
+        "memory-growth",
+        "learn/memory",
+        "chart",
+        "Bytes of cache against the tokens that are held.",
+        "{val:memory.sixteen_requests.requests} requests of {val:memory.sixteen_requests.tokens_of_each} tokens on"
+        " {val:memory.models.llama-2-7b.name|text} hold {val:memory.sixteen_requests.kv_bytes|GiB}, its weights"
+        " {val:memory.sixteen_requests.weight_bytes_fp16|GiB}.",
+        options={"plotly": "memory_growth", "series": "growth"},
+    ),
+    Figure(
+        "roofline",
+        "learn/bound",
+        "roofline",
+        "The roofline of a device, with a prefill and decode steps of one model on it.",
+        "{val:bound.example.model|text} at {val:bound.example.context_tokens} tokens: {val:bound.example.prefill.intensity|.0f}"
+        " FLOPs for each byte in prefill, {val:bound.example.one.intensity|.1f} in a decode step; the ridge of"
+        " {val:bound.example.device|text} is at {val:bound.devices.h100-sxm.ridge|.0f}.",
+        state={"model": "llama-3-8b", "device": "h100-sxm", "context": 4096, "batch": 1},
+    ),
+    Figure(
+        "bound-bytes",
+        "learn/bound",
+        "bars",
+        "What one decode step reads: the weights once, the cache of every sequence.",
+        "With {val:bound.example.batch} sequences of {val:bound.example.context_tokens} tokens"
+        " {val:bound.example.batched.kv_share|%} of the bytes are cache; with one it is {val:bound.example.one.kv_share|%}.",
+        state={"model": "llama-3-8b", "context": 4096, "batch": 64},
+        options={"series": "reads"},
+    ),
 )

@@ -19,6 +19,7 @@ from kvref.plan.memory import requests_that_fit
 
 BATCHES = tuple(2**power for power in range(9))  # 1 to 256
 CONTEXTS = tuple(2**power for power in range(4, 16))  # 16 to 32,768
+TERA, GIGA = 1e12, 1e9
 OWN = 8192  # the site's model is shown up to here
 SERVED = "llama-3-8b"
 # What its row of docs/data/geometry does not hold: sizes of the matrices, of the source that the row names.
@@ -70,6 +71,8 @@ def _device(row: dict[str, Any]) -> dict[str, Any]:
     edges = (0.5, bend, 16_384.0)
     return {
         **{name: row[name] for name in ("name", "peak_flops", "bandwidth_bytes_per_second", "memory_bytes", "sources")},
+        "peak_tflops": peak / TERA,
+        "bandwidth_gb_per_second": bandwidth / GIGA,
         "ridge": bend,
         "critical_batch": cost.critical_batch(peak, bandwidth, FP16),
         "roof": {"intensity": list(edges), "flops_per_second": [float(min(peak, edge * bandwidth)) for edge in edges]},
@@ -155,6 +158,7 @@ def _example(model: dict[str, Any], device: dict[str, Any], name: str) -> dict[s
         "prefill": {
             "intensity": model["prefill"]["intensity"][row],
             "flops": model["prefill"]["flops"][row],
+            "tflop": model["prefill"]["flops"][row] / TERA,
             "ttft_ms": where["prefill"]["ms"][row],
         },
         **{size: _step(model, where, *at) for size, at in step.items()},
@@ -170,6 +174,7 @@ def _example(model: dict[str, Any], device: dict[str, Any], name: str) -> dict[s
 def _step(model: dict[str, Any], where: dict[str, Any], row: int, batch: int) -> dict[str, Any]:
     return {
         **{key: model["decode"][key][row][batch] for key in COUNTED},
+        "gigabytes": model["decode"]["bytes"][row][batch] / GIGA,
         "itl_ms": where["decode"]["ms"][row][batch],
         "tokens_per_second": where["tokens_per_second"][row][batch],
     }
