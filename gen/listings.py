@@ -25,8 +25,7 @@ from gen.paths import ROOT
 # Listings of more than one definition, printed as one.
 NAMED: dict[str, tuple[str, ...]] = {
     "tour": (
-        "kvref.generate.prefill",
-        "kvref.generate.decode_step",
+        "kvref.model.layers.Attention.__call__",
         "kvref.cache.contiguous.ContiguousCache.append",
         "kvref.ops.attention.written_out",
     ),
