@@ -24,6 +24,7 @@ OWN = 8192  # the site's model is shown up to here
 SERVED = "llama-3-8b"
 # What its row of docs/data/geometry does not hold: sizes of the matrices, of the source that the row names.
 SERVED_CONFIG = ModelConfig("llama", 128_256, 4096, 32, 32, 8, 128, 14_336, 8192, 1e-5, rope_theta=500_000.0, tied_head=False)
+LEFT_EDGE, RIGHT_EDGE = 0.5, 65_536.0  # FLOPs per byte between which all passes of the grid lie
 COUNTED = ("flops", "bytes", "intensity", "kv_bytes", "kv_share")
 DEVICES = PUBLISHED.data / "geometry" / "devices.json"
 EXAMPLE: dict[str, Any] = {"device": "h100-sxm", "context_tokens": 4096, "batch": 64, "short_tokens": 16, "long_tokens": 32_768}
@@ -68,7 +69,7 @@ def _device(row: dict[str, Any]) -> dict[str, Any]:
     """A device as two numbers, where its roof bends, and the roof itself from the left to the right edge of the picture."""
     peak, bandwidth = row["peak_flops"], row["bandwidth_bytes_per_second"]
     bend = cost.ridge(peak, bandwidth)
-    edges = (0.5, bend, 16_384.0)
+    edges = (LEFT_EDGE, bend, RIGHT_EDGE)
     return {
         **{name: row[name] for name in ("name", "peak_flops", "bandwidth_bytes_per_second", "memory_bytes", "sources")},
         "peak_tflops": peak / TERA,

@@ -97,7 +97,7 @@ def _label(record: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _crossing_label(record: dict[str, Any], name: str) -> dict[str, Any]:
     at = record["models"][name]["as_large_as_weights"]
-    place = {"x": at["tokens"], "xref": "x", "xanchor": "right", "xshift": -12, "yshift": 6, "showarrow": False}
+    place = {"x": at["tokens"], "xref": "x", "xanchor": "right", "xshift": -12, "yshift": 20, "showarrow": False}
     return {**place, "align": "right", "y": at["bytes"], "text": "here as large<br>as its weights", "name": "new"}
 
 

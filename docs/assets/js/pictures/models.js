@@ -66,7 +66,7 @@ function all(scene, context) {
 function heads({ file, one, id, at }) {
   const list = [
     { text: `${one.kv_heads} KV heads, as it is`, value: one.kv_bytes_by_requests[at], key: "kv_bytes_by_requests", role: "value" },
-    { text: `${one.query_heads}, one for each query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "negative" },
+    { text: `${one.query_heads}, one a query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "negative" },
   ];
   const rows = list.map(({ text, value, key, role }) => ({
     head: { text },

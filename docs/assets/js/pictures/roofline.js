@@ -11,8 +11,8 @@ export { needs };
 /** @typedef {import("./reads.js").Context} Context */
 /** @typedef {import("./reads.js").Scene & {device: string, on: any, roof: any}} Scene */
 
-const SIZE = { width: 680, height: 400, left: 64, right: 24, top: 20, bottom: 48 };
-const X = [0.5, 16_384]; // FLOPs per byte, the ends of every recorded roof
+const SIZE = { width: 520, height: 360, left: 56, right: 16, top: 20, bottom: 48 };
+const X = [0.5, 65_536]; // FLOPs per byte, the ends of every recorded roof
 const Y = [1e11, 2e15]; // FLOPs a second
 
 /** @param {State} state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -30,10 +30,16 @@ export function draw(state, records, context) {
   const { one, row, column, on, roof } = scene;
   const [prefill, decode] = [one.prefill.intensity[row], one.decode.intensity[row][column]];
   return {
-    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: prefill does ${significant(prefill)} FLOPs for each byte, a decode step of ${state.batch} ${significant(decode)}; the ridge is at ${fixed(roof.ridge, 0)}.`,
+    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: prefill does ${significant(prefill)} FLOPs for each byte, a decode step of ${who(scene)} ${significant(decode)}; the ridge is at ${fixed(roof.ridge, 0)}.`,
     credit: `${credit(found)} Peak and bandwidth as the vendor states them.`,
     parts: [drawing(scene), legend(), table(scene)],
   };
+}
+
+/** @param {Scene} scene */
+function who({ record, column }) {
+  const batch = record.batches[column];
+  return batch === 1 ? "one sequence" : `${batch} sequences`;
 }
 
 /** @param {number} value @param {number[]} ends @param {number} from @param {number} to */
@@ -93,7 +99,8 @@ function roofLine(roof) {
 /** Where no batch gets further: one more sequence brings its own cache. @param {number} intensity */
 function limit(intensity) {
   const [at, bottom] = [x(intensity), SIZE.height - SIZE.bottom];
-  return `<path class="l-value" stroke-dasharray="2 3" d="M${at} ${SIZE.top + 62}V${bottom}"/><text class="f-value" x="${at - 6}" y="${SIZE.top + 72}" text-anchor="end">no batch gets past ${significant(intensity)}</text>`;
+  const left = at > SIZE.left + 150; // else there is no room on that side
+  return `<path class="l-value" stroke-dasharray="2 3" d="M${at} ${SIZE.top + 62}V${bottom}"/><text class="f-value" x="${at + (left ? -6 : 6)}" y="${SIZE.top + 72}" text-anchor="${left ? "end" : "start"}">no batch gets past ${significant(intensity)}</text>`;
 }
 
 /** A point with its name beside it, on the side where there is room. @param {number[]} at @param {string} words @param {string} shape @param {string} role */
