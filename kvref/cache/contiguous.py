@@ -32,6 +32,8 @@ class ContiguousCache:
         self.config, self.capacity = config, capacity_tokens
         self.k = torch.empty(shape, dtype=dtype, device=device)
         self.v = torch.empty(shape, dtype=dtype, device=device)
+        # Each layer's rows as tensors of their own: a step for one token does nothing that need not be done.
+        self.layer_k, self.layer_v = self.k.unbind(), self.v.unbind()
         self.length = 0
 
     @property
@@ -42,7 +44,7 @@ class ContiguousCache:
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Write the new rows behind the old ones; see all of them."""
         end = self.room_for(layer, k, v)
-        keys, values = self.k[layer, :end], self.v[layer, :end]
+        keys, values = self.layer_k[layer][:end], self.layer_v[layer][:end]
         keys[self.length :], values[self.length :] = k, v  # append: the old rows stay
         return self.view_class(keys, values, self.config.softmax_scale, layer)
 

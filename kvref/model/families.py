@@ -112,7 +112,7 @@ def llama(config: ModelConfig, weights: Weights) -> Parts:
         return Linear(torch.cat([weights[f"{name}.weight"].T for name in names], dim=1))
 
     def norm(name: str) -> RMSNorm:
-        return RMSNorm(weights[f"{name}.weight"].clone(), config.norm_eps)
+        return RMSNorm(weights[f"{name}.weight"], config.norm_eps)
 
     def layer(number: int) -> Layer:
         attn, mlp = f"layers.{number}.self_attn", f"layers.{number}.mlp"

@@ -8,7 +8,6 @@ from kvref.cache.contiguous import ContiguousCache
 from kvref.cache.nothing import NoCache
 from kvref.config import ModelConfig
 from kvref.generate import decode_step, prefill
-from kvref.model.layers import Linear
 from kvref.model.transformer import Transformer
 from kvref.ops.tap import Recorder
 from tests.kvref import tiny
@@ -121,21 +120,6 @@ def test_the_model_has_no_state_of_its_own() -> None:
     one.truncate(3)
     decode_step(model, other, 5)
     assert torch.equal(decode_step(model, one, 4), expected)
-
-
-@pytest.mark.parametrize("inputs", [6, 7])
-@pytest.mark.parametrize("biased", [True, False])
-def test_the_product_of_one_row_is_the_product(inputs: int, biased: bool) -> None:
-    """One row goes through two halves; an odd length cannot be halved."""
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(inputs, 5, generator=generator, dtype=torch.float64)
-    bias = torch.randn(5, generator=generator, dtype=torch.float64) if biased else None
-    x = torch.randn(3, inputs, generator=generator, dtype=torch.float64)
-    linear = Linear(weight, bias)
-    for rows in (x, x[:1], x[1:2]):
-        expected = rows @ weight + (0 if bias is None else bias)
-        torch.testing.assert_close(linear(rows), expected, rtol=0, atol=1e-12)
-    assert (linear.halves is None) == (inputs == 7)
 
 
 @pytest.mark.parametrize("config", tiny.BOTH)
