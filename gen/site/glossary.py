@@ -91,7 +91,7 @@ def _text(text: str, left: set[Term], address: str) -> str:
     """A run of text; terms that are linked in it leave `left`. The longest term counts, linked or not."""
 
     def link(match: re.Match[str]) -> str:
-        item = _by_form()[match[0].lower()]
+        item = _by_form()[" ".join(match[0].lower().split())]
         if item not in left:
             return match[0]
         left.remove(item)
@@ -107,5 +107,6 @@ def _by_form() -> dict[str, Term]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    forms = "|".join(re.escape(form) for form in sorted(_by_form(), key=len, reverse=True))
+    ordered = sorted(_by_form(), key=len, reverse=True)
+    forms = "|".join(re.escape(form).replace(r"\ ", r"\s+") for form in ordered)  # a line may end within a term
     return re.compile(rf"(?<![\w-])(?:{forms})(?![\w-])", re.IGNORECASE)

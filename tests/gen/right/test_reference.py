@@ -96,6 +96,7 @@ def linked(html: str, page: str = "tour") -> str:
         ('<img alt="a > token"> <br/> token', '<img alt="a > token"> <br/> [token>token]'),
         ('<figure><div>token</div></figure><span class="arithmatex">\\(token\\)</span>', None),
         ("<!-- token --> <p>subtoken token-wise multi-head key value</p>", None),
+        ("<p>grouped-query\nattention</p>", "<p>[grouped-query\nattention>grouped-query-attention]</p>"),
         ("<p>keys and values</p>", "<p>[keys and values>key]</p>"),
     ],
 )
