@@ -35,6 +35,7 @@ def _line(record: dict[str, Any], path: str, name: str) -> go.Scatter:
         name=record["models"][name]["name"],
         line={"width": 2},
         marker={"size": 6},
+        cliponaxis=False,
         customdata=[_size(size) for size in held],
         meta={"role": "value", "record": path, "keys": [f"growth.bytes.{name}.{place}" for place in range(len(tokens))]},
         hovertemplate="%{x:,} tokens: %{customdata}<extra>%{fullData.name}</extra>",

@@ -30,7 +30,7 @@ export function draw(state, records, context) {
   const { one, row, column, on, roof } = scene;
   const [prefill, decode] = [one.prefill.intensity[row], one.decode.intensity[row][column]];
   return {
-    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: prefill does ${significant(prefill)} FLOPs for each byte, a decode step of ${who(scene)} ${significant(decode)}; the ridge is at ${fixed(roof.ridge, 0)}.`,
+    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: ${significant(prefill)} FLOPs for each byte in prefill, ${significant(decode)} in a decode step of ${who(scene)}; the ridge is at ${fixed(roof.ridge, 0)}.`,
     credit: `${credit(found)} Peak and bandwidth as the vendor states them.`,
     parts: [drawing(scene), legend(), table(scene)],
   };
