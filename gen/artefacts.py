@@ -84,7 +84,8 @@ FIGURES: tuple[Figure, ...] = (
         "learn/before-you-start",
         "strip",
         "The recording as the model sees it: tokens, their numbers and positions.",
-        "{val:cat.prompt_tokens} tokens of prompt, then {val:cat.reply_tokens} of reply; every piece of text has one number.",
+        "{val:cat.prompt_tokens} tokens of prompt, then {val:cat.reply_tokens} of reply, the last of them written and not fed;"
+        " every piece of text has one number.",
     ),
     Figure(
         "causal-mask",
@@ -174,7 +175,8 @@ FIGURES: tuple[Figure, ...] = (
         "learn/decode",
         "bars",
         "The five most probable next tokens at each step.",
-        "The largest is taken each time; together they are the reply “{val:cat.reply_text|text}”.",
+        "The largest is taken each time; together they are the reply “{val:cat.reply_text|text}”:"
+        " {val:cat.reply_tokens} tokens written, {val:cat.reply_tokens_fed} of them fed.",
         options={"series": "top"},
     ),
     Figure(

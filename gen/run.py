@@ -112,8 +112,8 @@ def _context(options: argparse.Namespace, site: Site) -> Context:
 def _flags(options: argparse.Namespace, site: Site) -> str:
     flags = [] if options.model == DEFAULT_MODEL else ["--model", options.model]
     flags += [] if options.prompt is None else ["--prompt", options.prompt]
-    flags += ["--write"] if site.published else ["--name", site.name]
-    return " " + shlex.join(flags)
+    flags += [] if site.published else ["--name", site.name]  # the form that compares, and overwrites nothing published
+    return "".join(f" {shlex.quote(flag)}" for flag in flags)
 
 
 def _check_words(prompt: str | None) -> None:

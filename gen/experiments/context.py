@@ -19,8 +19,8 @@ from kvref.config import ModelConfig
 from kvref.model.transformer import Transformer
 
 PROMPT = "the cat sat"
-TOTAL_TOKENS = 15
-REPLY_TOKENS = 12  # for a prompt of the reader's own, which may be longer
+TOTAL_TOKENS = 15  # fed; the reply has one more, which is written and never fed
+FED_TOKENS = 12  # of the reply, for a prompt of the reader's own, which may be longer
 MARGIN = 1e-3  # logits that lie closer than this may change places on another machine
 FP16, FLOAT32 = 2, 4
 
@@ -45,10 +45,10 @@ class Context:
     def main(self) -> Trace:
         """The prompt of every page, and the model's reply to it."""
         ids = self.text.encode(self.prompt)
-        return self.follow(ids, TOTAL_TOKENS if self.prompt == PROMPT else len(ids) + REPLY_TOKENS)
+        return self.follow(ids, TOTAL_TOKENS if self.prompt == PROMPT else len(ids) + FED_TOKENS)
 
     def follow(self, prompt_ids: list[int], total_tokens: int) -> Trace:
-        """Run a prompt and the greedy reply to it, observed, up to `total_tokens` positions."""
+        """Run a prompt and the greedy reply to it, observed, until `total_tokens` were fed."""
         self._require_fit(prompt_ids)
         limit = min(max(total_tokens, len(prompt_ids)), self.config.max_positions)
         with torch.inference_mode():

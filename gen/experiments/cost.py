@@ -38,7 +38,10 @@ def records(context: Context) -> list[Record]:
             "decode": float(decode_cost(config, example, FP16).intensity),
         },
     }
-    what = "FLOPs, bytes read and written, and FLOPs per byte of one prefill and one decode step, by formula, in fp16"
+    what = (
+        "FLOPs, bytes read and written, and FLOPs per byte of one prefill and one decode step, in fp16, by formula: "
+        "only scores that the causal mask lets through count"
+    )
     return [context.record("cost", "tour", what, values)]
 
 

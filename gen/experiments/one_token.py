@@ -64,7 +64,7 @@ def lanes(transformer: Transformer, trace: Trace) -> tuple[list[Pass], list[Pass
     ids, prompt_tokens = trace.ids, trace.prompt_tokens
     cache = ContiguousCache(transformer.config, len(ids))
     with_cache = [_counted(lambda tap: prefill(transformer, cache, ids[:prompt_tokens], tap))]
-    for token in trace.reply:
+    for token in trace.fed:
         with_cache.append(_counted(lambda tap, token=token: decode_step(transformer, cache, token, tap)))
     nothing = NoCache(transformer.config)
     ends = range(prompt_tokens, len(ids) + 1)
@@ -108,8 +108,8 @@ def records(context: Context) -> list[Record]:
     if values["total"]["without"]["kv_rows"] != values["general"]["without"]:
         raise AssertionError(f"counted {values['total']['without']['kv_rows']} rows, the formula says {values['general']}")
     what = (
-        "The request without and with a cache, pass by pass: K,V rows, query rows and score cells (rows × keys, masked "
-        "cells included, one head) of one layer, FLOPs of the whole model"
+        "The request without and with a cache, pass by pass: K,V rows, query rows and score cells (rows × keys, one head) "
+        "of one layer, FLOPs of the whole model, counted while it ran: masked scores are computed too, and count"
     )
     return [context.record("one-token", "learn/one-token", what, values)]
 
@@ -122,7 +122,7 @@ def _fed_text(context: Context, trace: Trace, step: int) -> str:
 
 def _same_tokens(trace: Trace, without: list[Pass], with_cache: list[Pass]) -> None:
     """Both lanes must choose what the trace chose, or the comparison is of two different texts."""
-    for step, token in enumerate(trace.reply):
+    for step, token in enumerate(trace.written):
         chosen = greedy(without[step].logits), greedy(with_cache[step].logits)
         if chosen != (token, token):
             raise CheckFailed(f"After step {step} the lanes wrote tokens {chosen}, the recording {token}.")

@@ -21,7 +21,7 @@ INSTRUCTION = "Answer in a few words."
 QUESTION = "What is the capital of France?"
 CHAT_TOKENS = 48
 REPEAT_PROMPT = "the grey cat sat by the old door. the grey cat"
-REPEAT_REPLY_TOKENS = 6  # as many as the phrase has left
+REPEAT_FED_TOKENS = 5  # the phrase has one more left, which is written and never fed
 
 Heads = list[dict[str, Any]]
 
@@ -46,7 +46,7 @@ def chat(context: Context) -> list[Record]:
 def repeat(context: Context) -> list[Record]:
     """A phrase that begins again, and the head that finds where it stood before."""
     ids = context.text.encode(REPEAT_PROMPT)
-    trace = context.follow(ids, len(ids) + REPEAT_REPLY_TOKENS)
+    trace = context.follow(ids, len(ids) + REPEAT_FED_TOKENS)
     layer, number, weight = induction_head(context, trace)
     why = "puts most weight on the token that followed the last time"
     heads = [head(context, layer, number, why), *_page_head_unless(context, (layer, number))]
@@ -96,7 +96,7 @@ def recording(
 
 
 def _tokens(context: Context, prompt: str, trace: Trace) -> dict[str, Any]:
-    """The request as text and as tokens, and how many cells it fills."""
+    """The request as text and as tokens (those that were fed, then the one that was not), and how many cells it fills."""
     prompt_tokens, total = trace.prompt_tokens, trace.total_tokens
     tokens = [
         {
@@ -113,8 +113,15 @@ def _tokens(context: Context, prompt: str, trace: Trace) -> dict[str, Any]:
         "reply_text": context.text.decode(trace.reply),
         "prompt_tokens": prompt_tokens,
         "reply_tokens": len(trace.reply),
+        "reply_tokens_fed": len(trace.fed),
         "tokens_total": total,
         "tokens": tokens,
+        "final": {
+            "id": trace.final,
+            "text": context.text.piece(trace.final),
+            "position": total,
+            "stop": trace.stopped,
+        },
         "prefill": {"cells": context.config.layers * prompt_tokens},
         "causal_cells": total * (total + 1) // 2,
     }
@@ -147,7 +154,7 @@ def _step(context: Context, trace: Trace, step: int) -> dict[str, Any]:
             for token in top.indices[:TOP].tolist()
         ],
         "chosen_id": int(top.indices[0]),
-        "in_reply": step < trace.steps - 1,
+        "in_reply": step < len(trace.reply),
     }
 
 

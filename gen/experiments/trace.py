@@ -1,7 +1,8 @@
 """One prompt and the model's greedy reply, step by step with a cache, everything observed.
 
 Step 0 is the prefill; step s feeds the s-th token of the reply. Each fed token leaves a row everywhere, so row i of a
-tensor belongs to the token at position i. Knows token ids only.
+tensor belongs to the token at position i. The last token of the reply is written and never fed: it has no row. Knows
+token ids only.
 """
 
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from kvref import ContiguousCache, Recorder, Transformer, decode_step, greedy, p
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen. `ids` are the fed tokens: the prompt, then the reply."""
+    """What was seen. `ids` are the fed tokens: the prompt, then the reply but for its last token."""
 
     ids: list[int]
     prompt_tokens: int
     logits: list[Tensor]  # one a step, [vocab]
     cache: ContiguousCache
     recorder: Recorder
+    final: int  # what the last pass wrote
+    stopped: bool  # `final` is an end token, which is no part of the text
 
     @property
     def total_tokens(self) -> int:
@@ -28,13 +31,23 @@ class Trace:
         return len(self.ids)
 
     @property
-    def reply(self) -> list[int]:
-        """The tokens that the model wrote and read again."""
+    def fed(self) -> list[int]:
+        """The tokens of the reply that were read again: all but the last."""
         return self.ids[self.prompt_tokens :]
 
     @property
+    def written(self) -> list[int]:
+        """What each pass wrote, an end token included."""
+        return [*self.fed, self.final]
+
+    @property
+    def reply(self) -> list[int]:
+        """The tokens of the reply's text."""
+        return self.fed if self.stopped else self.written
+
+    @property
     def steps(self) -> int:
-        """Passes through the model: the prefill and one a reply token."""
+        """Passes through the model: the prefill and one a fed token of the reply."""
         return len(self.logits)
 
     def rows(self, name: str, layer: int) -> Tensor:
@@ -56,12 +69,13 @@ class Trace:
 
 
 def trace(transformer: Transformer, prompt_ids: list[int], total_tokens: int) -> Trace:
-    """Run the prompt and up to `total_tokens` positions of the greedy reply; stops early at an end token."""
+    """Run the prompt and the greedy reply until `total_tokens` were fed; stops early at an end token."""
     config = transformer.config
     cache = ContiguousCache(config, max(total_tokens, len(prompt_ids)))
     recorder, ids = Recorder(), list(prompt_ids)
     logits = [prefill(transformer, cache, prompt_ids, recorder)]
-    while len(ids) < total_tokens and (chosen := greedy(logits[-1])) not in config.eos_token_ids:
+    while (chosen := greedy(logits[-1])) not in config.eos_token_ids and len(ids) < total_tokens:
         ids.append(chosen)
         logits.append(decode_step(transformer, cache, chosen, recorder))
-    return Trace(ids, len(prompt_ids), [row.clone() for row in logits], cache, recorder)
+    rows = [row.clone() for row in logits]
+    return Trace(ids, len(prompt_ids), rows, cache, recorder, chosen, chosen in config.eos_token_ids)

@@ -43,6 +43,7 @@ def test_every_file_is_canonical_identified_and_within_the_budget():
         notebook = Path(name).stem in notebooks.NAMES  # these bring their own seeded model
         assert (document["identity"]["seed"] is None) == (not notebook), name
         assert document["identity"]["command"].startswith("python -m gen run "), name
+        assert "--write" not in document["identity"]["command"], name  # who copies it shall overwrite nothing
         tolerance = document["identity"]["tolerance"]
         assert tolerance["absolute"] <= 2e-4, name
         assert tolerance["of_largest"] <= 1e-4, name
@@ -100,9 +101,12 @@ def test_the_idea_itself_is_in_the_numbers():
 
 
 def test_the_replies_are_what_the_pages_say_they_show():
-    assert values("cat")["tokens_total"] == 15
-    assert "Paris" in values("chat")["reply_text"]
-    repeat = values("repeat")
+    cat, chat, repeat = values("cat"), values("chat"), values("repeat")
+    assert (cat["tokens_total"], cat["reply_tokens"], cat["reply_tokens_fed"]) == (15, 13, 12)
+    assert cat["reply_text"].endswith(cat["final"]["text"])
+    assert "Paris" in chat["reply_text"]
+    assert chat["final"]["stop"]
+    assert chat["final"]["text"] not in chat["reply_text"]
     phrase, _, begun = repeat["prompt_text"].partition(". ")
     assert (begun + repeat["reply_text"]).rstrip(".") == phrase
 

@@ -83,8 +83,11 @@ def test_a_recording_is_consistent(tiny: Context):
     assert fed == list(range(total))
     for step, following in zip(cat["steps"], cat["tokens"][prompt:], strict=False):
         assert step["chosen_id"] == following["id"] == step["top"][0]["id"]
-        assert step["in_reply"]
-    assert not cat["steps"][-1]["in_reply"]
+    assert all(step["in_reply"] for step in cat["steps"])
+    last = cat["steps"][-1]
+    assert cat["final"] == {"id": last["chosen_id"], "text": last["top"][0]["text"], "position": total, "stop": False}
+    assert cat["reply_tokens"] == cat["reply_tokens_fed"] + 1 == len(cat["steps"])
+    assert cat["reply_text"] == tiny.text.decode([*tiny.main.ids[prompt:], last["chosen_id"]])
     assert cat["steps"][-1]["cache_tokens"] == total
     for layer in range(3):
         kv, attention = made[f"cat/kv-{layer:02d}"], made[f"cat/attention-{layer:02d}"]
@@ -128,7 +131,9 @@ def test_a_reply_that_ends_at_once_is_recorded(tiny: Context):
     ended = Context(tiny.facts, copy.copy(tiny.transformer), tiny.text, tiny.prompt, warn=lambda _: None)
     ended.transformer.config = config
     cat = recording.cat(ended)[0].values
-    assert (cat["reply_tokens"], cat["reply_text"], len(cat["steps"])) == (0, "", 1)
+    assert (cat["reply_tokens"], cat["reply_tokens_fed"], cat["reply_text"], len(cat["steps"])) == (0, 0, "", 1)
+    assert cat["final"]["stop"]
+    assert not cat["steps"][0]["in_reply"]
     assert one_token.records(ended)[0].values["total"]["ratio"]["kv_rows"] == 1.0
     assert old_keys.records(ended)[0].values["unmasked_max"] == 0.0
 
