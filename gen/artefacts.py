@@ -201,6 +201,14 @@ FIGURES: tuple[Figure, ...] = (
         options={"plotly": "memory_growth", "series": "growth"},
     ),
     Figure(
+        "memory",
+        "learn/memory",
+        "memory",
+        "What the caches of published models take, and what fits beside their weights.",
+        "At {val:memory.tokens} tokens {val:memory.models.llama-2-70b.name|text} takes"
+        " {val:memory.models.llama-2-70b.kv_bytes_at_4096|GiB} of cache.",
+    ),
+    Figure(
         "roofline",
         "learn/bound",
         "roofline",
