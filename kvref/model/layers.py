@@ -74,7 +74,8 @@ class RMSNorm:
     def __call__(self, x: Hidden) -> Hidden:
         """Normalise each token's row."""
         length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=self.gain.dtype)
-        return (x / length.hypot(self.floor) * self.gain).to(x.dtype)
+        normal: Tensor = x / length.hypot(self.floor)
+        return (normal * self.gain).to(x.dtype)
 
 
 @dataclass(frozen=True)
