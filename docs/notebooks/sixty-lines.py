@@ -34,18 +34,18 @@ import torch.nn.functional as F
 
 torch.manual_seed(0)
 VOCAB, POSITIONS, LAYERS, QUERY_HEADS, KV_HEADS, HEAD_DIM = 50, 64, 3, 6, 2, 8
-HIDDEN, KV = QUERY_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
+WIDE, KV = QUERY_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
 
 
 def matrix(inputs, outputs):
     return torch.randn(inputs, outputs) / inputs**0.5
 
 
-tokens, places = torch.randn(VOCAB, HIDDEN), torch.randn(POSITIONS, HIDDEN)
-shapes = {"q": (HIDDEN, HIDDEN), "k": (HIDDEN, KV), "v": (HIDDEN, KV)}
-shapes |= {"out": (HIDDEN, HIDDEN), "up": (HIDDEN, 4 * HIDDEN), "down": (4 * HIDDEN, HIDDEN)}
+tokens, places = torch.randn(VOCAB, WIDE), torch.randn(POSITIONS, WIDE)
+shapes = {"q": (WIDE, WIDE), "k": (WIDE, KV), "v": (WIDE, KV), "out": (WIDE, WIDE)}
+shapes |= {"up": (WIDE, 4 * WIDE), "down": (4 * WIDE, WIDE)}
 layers = [{name: matrix(*shape) for name, shape in shapes.items()} for _ in range(LAYERS)]
-head = matrix(HIDDEN, VOCAB)
+head = matrix(WIDE, VOCAB)
 
 # %% [markdown]
 # ## The cache
@@ -91,10 +91,10 @@ def attention(number, layer, x, cache):
 def forward(ids, cache):
     x = tokens[ids] + places[cache.length : cache.length + len(ids)]
     for number, layer in enumerate(layers):
-        x = x + attention(number, layer, F.layer_norm(x, [HIDDEN]), cache)
-        x = x + F.gelu(F.layer_norm(x, [HIDDEN]) @ layer["up"]) @ layer["down"]
+        x = x + attention(number, layer, F.layer_norm(x, [WIDE]), cache)
+        x = x + F.gelu(F.layer_norm(x, [WIDE]) @ layer["up"]) @ layer["down"]
     cache.length += len(ids)
-    return F.layer_norm(x[-1], [HIDDEN]) @ head
+    return F.layer_norm(x[-1], [WIDE]) @ head
 
 
 # %% [markdown]

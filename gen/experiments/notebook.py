@@ -8,11 +8,7 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-
-import nbformat
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
+from typing import Any
 
 from gen import io, notebooks
 from gen.errors import UserError
@@ -57,6 +53,12 @@ def noise(outputs: list[Output | None]) -> list[float]:
 
 def executed(name: str) -> list[Output | None]:
     """Run a notebook; for each code cell what it printed, taken apart. Raises UserError if a cell fails or does more."""
+    # Imported here, because few runs come this far.
+    import nbformat
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
+
     notebook = nbformat.reads(notebooks.document(name, []).decode(), as_version=4)  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as folder:
         manager = AsyncKernelManager(
@@ -75,7 +77,7 @@ def executed(name: str) -> list[Output | None]:
     return [_printed(name, cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def _printed(name: str, outputs: list[nbformat.NotebookNode]) -> Output | None:
+def _printed(name: str, outputs: list[Any]) -> Output | None:
     for output in outputs:
         if output.output_type != "stream" or output.name != "stdout":
             said = output.get("text") or output.output_type

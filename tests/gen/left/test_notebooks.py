@@ -110,6 +110,7 @@ def test_sixty_lines_are_sixty() -> None:
     cells = json.loads(PUBLISHED_FILE.read_text())["cells"]
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     assert len([line for line in lines if line.strip()]) <= 60
+    assert max(map(len, lines)) <= 90, "wider than the page"
 
 
 PUBLISHED_SOURCE, PUBLISHED_FILE = notebooks.source(NAME), notebooks.file(NAME)
