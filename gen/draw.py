@@ -24,6 +24,7 @@ SOURCES = (
     "docs/assets/js/**/*.js",
     "docs/data/geometry/*.json",
 )
+HASH_DIGITS = 12  # as in the citations
 LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 FORMS = {"html": "html", "svg": "svg", "csv": "csv", "plotly": "plotly.json"}
 
@@ -85,9 +86,15 @@ def _chosen(ids: Sequence[str]) -> list[artefacts.Figure]:
 
 def _render(records: Records, chosen: Sequence[artefacts.Figure]) -> dict[str, Any]:
     """Every figure as Node draws it, its sentences filled with their numbers."""
-    texts = {row.id: {"title": records.plain(row.title), "alt": records.plain(row.alt)} for row in chosen}
+    texts = {row.id: _texts(records, row) for row in chosen}
     drawn: dict[str, Any] = figures.render(list(chosen), records.site.data / "recomputed", texts=texts)
     return drawn
+
+
+def _texts(records: Records, row: artefacts.Figure) -> dict[str, str]:
+    """The words of a figure, and the line that goes with a picture which leaves its page."""
+    source = f"Figure {row.id} · data SHA-256 {records.data_hash[:HASH_DIGITS]} · {LICENCE.partition(',')[0]}"
+    return {"title": records.plain(row.title), "alt": records.plain(row.alt), "source": source}
 
 
 def _files(records: Records, row: artefacts.Figure, one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:

@@ -48,6 +48,7 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
         raise FigureError(f"no recording fits the figure {row.id!r}; `python -m gen run` makes them.")
     context = {"figure": row.id, "options": dict(row.options), "state": dict(row.state), "recordings": offered}
     context |= {"models": recordings.published()} if by_table else {}
+    context |= {"source": texts["source"]} if texts.get("source") else {}  # for pictures saved from the page
     first = offered[0] if offered else {}
     if stops := recordings.stops(data_root, row.options.get("series", row.picture), first.get("model", "")):
         context["grid"] = stops
@@ -59,7 +60,7 @@ def _job(row: Figure, data_root: Path, found: Sequence[dict[str, Any]], texts: M
         "picture": row.picture,
         "tag": "kv-plotly" if described else f"kv-{row.picture}",
         "label": title,
-        "texts": {"title": title, "alt": texts.get("alt", row.alt)},
+        "texts": {"title": title, "alt": texts.get("alt", row.alt), "source": texts.get("source", "")},
         "context": context,
         "plotly": json.loads(io.canonical(described)) if described else None,  # as it is stored, so both draw the same
         "reads": plotly_dicts.reads(name, first),

@@ -37,7 +37,7 @@ def _line(record: dict[str, Any], path: str, name: str) -> go.Scatter:
         marker={"size": 6},
         cliponaxis=False,
         customdata=[_size(size) for size in held],
-        meta={"role": "value", "record": path, "keys": [f"growth.bytes.{name}.{place}" for place in range(len(tokens))]},
+        meta={"role": "plain", "record": path, "keys": [f"growth.bytes.{name}.{place}" for place in range(len(tokens))]},
         hovertemplate="%{x:,} tokens: %{customdata}<extra>%{fullData.name}</extra>",
     )
 
@@ -93,7 +93,7 @@ def _label(record: dict[str, Any], name: str) -> dict[str, Any]:
     """The model's name at the end of its line."""
     end = record["growth"]["bytes"][name][-1]
     place = {"x": 1.01, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
-    return {**place, "y": end, "text": f"{record['models'][name]['name']}<br>{_size(end)}", "name": "value"}
+    return {**place, "y": end, "text": f"{record['models'][name]['name']}<br>{_size(end)}", "name": "plain"}
 
 
 def _crossing_label(record: dict[str, Any], name: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _words(record: dict[str, Any]) -> dict[str, Any]:
         f" beside {weights} of weights.",
         "credit": "Counted from published shapes, in fp16; the source of each stands in geometry/models.json.",
         "legend": [
-            {"swatch": "value", "text": "a line a model; the steeper, the more bytes a token"},
+            {"swatch": "plain", "text": "a line a model; the steeper, the more bytes a token"},
             {"text": f"dots: {counts} requests of {record['tokens']:,} tokens; GPT-2 would need more, shorter ones"},
         ],
     }

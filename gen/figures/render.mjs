@@ -30,7 +30,7 @@ async function drawn(figure) {
   const model = draw(picture, state, records, context);
   const fields = picture.fields(state, context).map((/** @type {any} */ field) => ({ ...field, value: state[field.name] }));
   return {
-    html: element(figure, fields, model), svg: svg(model, figure.texts), csv: csv(model), cells: entries(model), state,
+    html: element(figure, fields, model), svg: svg(model, { ...figure.texts, alt: `${model.summary} ${figure.texts.alt}` }), csv: csv(model), cells: entries(model), state,
     records: [...needs.filter((path) => !path.startsWith("figure:")), ...(figure.reads ?? [])],
   };
 }

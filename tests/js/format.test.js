@@ -17,13 +17,18 @@ test("numbers are written with separators, a real minus sign and fixed decimals"
 });
 
 test("bytes and shares", () => {
-  assert.equal(bytes(23040), "22.5 KiB");
-  assert.equal(bytes(691200), "675 KiB");
-  assert.equal(bytes(512), "512 B");
-  assert.equal(bytes(2 ** 30 * 1.25), "1.25 GiB");
-  assert.equal(percent(0.336), "33.6 %");
-  assert.equal(percent(0.0001), "< 0.1 %");
-  assert.equal(percent(0), "0.0 %");
+  assert.equal(bytes(23040), "22.5\u00a0KiB");
+  assert.equal(bytes(691200), "675\u00a0KiB");
+  assert.equal(bytes(512), "512\u00a0B");
+  assert.equal(bytes(2 ** 30 * 1.25), "1.25\u00a0GiB");
+  assert.equal(percent(0.336), "33.6\u202f%");
+  assert.equal(percent(0.0001), "<\u202f0.1\u202f%");
+  assert.equal(percent(0.3665), "36.7\u202f%"); // half of the last digit goes up, as recorded: a product would be 36.649…
+  assert.equal(fixed(0.125), "0.13");
+  assert.equal(fixed(1.005), "1.01");
+  assert.equal(fixed(2.5e-7, 7), "0.0000003");
+  assert.equal(percent(1), "100\u202f%");
+  assert.equal(percent(0), "0.0\u202f%");
 });
 
 test("white space of tokens is visible, and nothing becomes markup", () => {

@@ -2,11 +2,12 @@
 // The one element behind every picture. Its content, drawn at build, is already the figure; this adopts it: controls
 // work, cells can be read, the address keeps the state. Nothing is fetched before the reader does something.
 
+import { follow } from "./around.js";
 import { sync } from "./controls.js";
 import { draw } from "./draw.js";
 import { showOrigin } from "./numbers.js";
 import { makeReadable, spokenCell } from "./reading.js";
-import { load } from "./records.js";
+import { fileName, load } from "./records.js";
 import { format, parse, placeOf, texts, validate, valueAt, withState } from "./state.js";
 import { cells, html } from "./write/html.js";
 
@@ -54,7 +55,7 @@ export class KvFigure extends HTMLElement {
     this.picture.adopt?.(this); // what this picture alone has to listen to
     const asked = parse(location.search, this.context.figure);
     if (asked.size > 0) await this.choose(asked, false);
-    this.linkState();
+    follow(this);
     this.toggleAttribute("live", true);
   }
 
@@ -77,10 +78,10 @@ export class KvFigure extends HTMLElement {
     makeReadable(this.frame, {
       cellAt: (element) => this.#cellAt(element),
       read: (cell) => this.#read(cell),
-      explain: async (_, element) => {
+      explain: async (_, element, byKey) => {
         await this.#learn();
         const cell = this.#cellAt(element);
-        if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say });
+        if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say }, byKey);
       },
     });
   }
@@ -115,7 +116,7 @@ export class KvFigure extends HTMLElement {
   /** @param {any} cell */
   #read(cell) {
     const line = this.querySelector(".kv-readout");
-    if (line && cell) line.textContent = spokenCell(cell) + (cell.file ? ` · ${cell.file}.json › ${cell.key}` : "");
+    if (line && cell) line.textContent = spokenCell(cell) + (cell.file ? ` · ${fileName(cell.file)} › ${cell.key}` : "");
   }
 
   /** Change fields of the state; values that do not exist are dropped. @param {Map<string, string>} changed @param {boolean} [keep] in the address */
@@ -128,7 +129,7 @@ export class KvFigure extends HTMLElement {
     this.state = next;
     sync(this.querySelector("form"), this.fields());
     await this.redraw();
-    this.linkState();
+    follow(this);
     if (keep) this.#keep();
   }
 
@@ -172,23 +173,6 @@ export class KvFigure extends HTMLElement {
       const { figure } = this.context;
       history.replaceState(history.state, "", withState(location.search, figure, /** @type {any} */ (this.state)) + location.hash);
     }, WAIT_MS);
-  }
-
-  /** The figure's own link leads to the present state; its caption says which recording it speaks of, if that is another. */
-  linkState() {
-    const { figure, recordings } = this.context;
-    const own = validate(this.picture, this.context).recording;
-    const finding = this.closest("figure")?.querySelector("figcaption");
-    finding?.querySelector(".kv-of")?.remove();
-    if (finding && this.state && this.state.recording !== own) {
-      const of = document.createElement("span");
-      of.className = "kv-of";
-      of.textContent = ` (This sentence is about ${recordings.find((/** @type {any} */ one) => one.id === own)?.label}.)`;
-      finding.append(of);
-    }
-    const link = this.closest("figure")?.querySelector(".kv-tool-link");
-    const query = this.state && Object.keys(this.state).length > 0 ? withState("", figure, this.state) : "";
-    link?.setAttribute("href", `${query}#fig-${figure}`);
   }
 }
 

@@ -2,6 +2,8 @@
 // Numbers and texts as a reader sees them. Knows nothing about records, pictures or the page.
 
 const MINUS = "\u2212";
+const NO_BREAK = "\u00a0"; // between a number and its unit, as in the captions
+const NARROW = "\u202f"; // a space that neither breaks nor stands wide
 const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const BINARY = /** @type {[string, number][]} */ ([["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]);
 
@@ -11,9 +13,17 @@ export function whole(n) {
   return n < 0 ? MINUS + digits : digits;
 }
 
-/** A number with a fixed count of decimals and a real minus sign. @param {number} x @param {number} [decimals] */
+/** A number's decimals moved by some places, as they are written: 0.3665 by 2 is 36.65, where a product would be off.
+ *  @param {number} x @param {number} places */
+function moved(x, places) {
+  const [digits, exponent] = String(x).split("e");
+  return Number(`${digits}e${Number(exponent ?? 0) + places}`);
+}
+
+/** A number with a fixed count of decimals and a real minus sign. Halves go up, as they are written: what is recorded
+ *  as 0.125 is 0.13 here and in the captions. @param {number} x @param {number} [decimals] */
 export function fixed(x, decimals = 2) {
-  const text = Math.abs(x).toFixed(decimals);
+  const text = moved(Math.round(moved(Math.abs(x), decimals)), -decimals).toFixed(decimals);
   const [head, tail] = text.split(".");
   const joined = whole(Number(head)) + (tail === undefined ? "" : `.${tail}`);
   return x < 0 && Number(text) !== 0 ? MINUS + joined : joined;
@@ -42,14 +52,14 @@ export function power(exponent) {
 
 /** Bytes in the largest binary unit that leaves at least 1. @param {number} bytes */
 export function bytes(bytes) {
-  for (const [unit, size] of BINARY) if (bytes >= size) return `${significant(bytes / size, 4)} ${unit}`;
-  return `${whole(bytes)} B`;
+  for (const [unit, size] of BINARY) if (bytes >= size) return `${significant(bytes / size, 4)}${NO_BREAK}${unit}`;
+  return `${whole(bytes)}${NO_BREAK}B`;
 }
 
 /** A share as a percentage; anything above zero stays visibly above zero. @param {number} share */
 export function percent(share) {
-  if (share > 0 && share < 0.0005) return "< 0.1 %";
-  return `${fixed(share * 100, share > 0.9995 ? 0 : 1)} %`;
+  if (share > 0 && share < 0.0005) return `<${NARROW}0.1${NARROW}%`;
+  return `${fixed(moved(share, 2), share > 0.9995 ? 0 : 1)}${NARROW}%`;
 }
 
 /** A token's text on one line: the spaces and line breaks that belong to it are made visible.

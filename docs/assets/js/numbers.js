@@ -1,21 +1,25 @@
 // @ts-check
-// Touch any number: its exact value, the file and key that hold it, and the command that makes it again. One small
+// Touch any number: its recorded value, the file and key that hold it, and the command that makes it again. One small
 // box for numbers in sentences and for cells of pictures.
 
-import { address, file } from "./records.js";
+import { address, file, fileName, precision } from "./records.js";
 
-/** @typedef {{record: string, key: string, exact: string, say?: string}} Origin */
+/** @typedef {{record: string, key: string, exact: string, precision?: string, say?: string}} Origin */
 
-/** Show where a number comes from, beside it. @param {Element} beside @param {Origin} origin */
-export async function showOrigin(beside, origin) {
+/** Show where a number comes from, beside it. Who asked by key is taken into the box; closing it leads back.
+ *  @param {Element} beside @param {Origin} origin @param {boolean} [byKey] */
+export async function showOrigin(beside, origin, byKey = false) {
   const box = theBox();
   box.replaceChildren(...contents(origin));
   if (!box.matches(":popover-open")) box.showPopover();
   place(box, beside.getBoundingClientRect());
+  if (byKey) box.focus();
   const command = box.querySelector(".kv-command");
   try {
     const { identity } = await file(origin.record);
-    if (command?.isConnected) command.textContent = identity.command;
+    if (command?.isConnected) command.textContent = identity.command ?? "nothing: kept by hand";
+    const how = box.querySelector(".kv-how");
+    if (how?.isConnected) how.textContent = origin.precision ?? precision(origin, identity.tolerance?.absolute);
   } catch {
     if (command?.isConnected) command.textContent = "python -m gen run";
   }
@@ -37,12 +41,12 @@ function theBox() {
 
 /** @param {Origin} origin */
 function contents(origin) {
-  const link = element("a", `${origin.record}.json`);
+  const link = element("a", fileName(origin.record));
   link.setAttribute("href", address(origin.record));
-  const rows = [["exact value", element("code", origin.exact)], ["file", link], ["key", element("code", origin.key)],
-    ["made by", element("code", "…", "kv-command")]];
+  const rows = /** @type {[string, ...Node[]][]} */ ([["recorded value", element("code", origin.exact), element("small", "", "kv-how")], ["file", link],
+    ["key", element("code", origin.key)], ["made by", element("code", "…", "kv-command")]]);
   const list = document.createElement("dl");
-  for (const [name, value] of rows) list.append(element("dt", String(name)), wrap("dd", /** @type {Node} */ (value)));
+  for (const [name, ...value] of rows) list.append(element("dt", name), wrap("dd", value));
   const close = element("button", "Close", "kv-close");
   close.setAttribute("type", "button");
   close.addEventListener("click", () => theBox().hidePopover());
@@ -57,10 +61,10 @@ function element(tag, text, name) {
   return made;
 }
 
-/** @param {string} tag @param {Node} inside */
+/** @param {string} tag @param {Node[]} inside */
 function wrap(tag, inside) {
   const made = document.createElement(tag);
-  made.append(inside);
+  made.append(...inside);
   return made;
 }
 
@@ -76,9 +80,8 @@ function place(box, at) {
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a.kv-num") : null;
   if (!(link instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-  const { record, key, exact } = link.dataset;
+  const { record, key, exact, precision: known } = link.dataset;
   if (!record || !key) return;
   event.preventDefault();
-  showOrigin(link, { record, key, exact: exact ?? link.textContent ?? "" });
-  if (event.detail === 0) theBox().focus(); // opened by keyboard
+  showOrigin(link, { record, key, exact: exact ?? link.textContent ?? "", precision: known }, event.detail === 0); // no pointer: by keyboard
 });

@@ -11,7 +11,7 @@ export { html, cells } from "./write/html.js";
 export { csv, entries } from "./write/csv.js";
 export { svg } from "./write/svg.js";
 
-export const HINT = "Point at a cell, tap it, or move with the arrow keys to read its exact value.";
+export const HINT = "Point at a cell, tap it, or move with the arrow keys to read its recorded value.";
 
 const UNREAD = new Set(["drawing", "legend", "note", "title"]); // parts without cells
 

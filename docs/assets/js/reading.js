@@ -2,7 +2,7 @@
 // Reading a grid of cells: one tab stop, arrows move inside, the value of the cell at hand is read out once. Works on
 // whatever carries role="grid"; what a cell holds is asked from its figure.
 
-/** @typedef {{cellAt: (element: Element) => any, read: (cell: any) => void, explain: (cell: any, element: Element) => void}} Reader */
+/** @typedef {{cellAt: (element: Element) => any, read: (cell: any) => void, explain: (cell: any, element: Element, byKey: boolean) => void}} Reader */
 
 const SPOKEN_WHOLE = new Set(["square", "slot", "token"]); // what is said of these has their value in it
 const MOVES = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] });
@@ -17,7 +17,7 @@ export function makeReadable(frame, reader) {
     const cell = cellOf(event.target);
     if (!cell) return;
     activate(cell, reader);
-    reader.explain(reader.cellAt(cell), cell);
+    reader.explain(reader.cellAt(cell), cell, false);
   });
   frame.addEventListener("focusin", (event) => {
     const grid = /** @type {Element} */ (event.target);
@@ -35,7 +35,7 @@ function press(event, reader) {
   if (!cell) return;
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    reader.explain(reader.cellAt(cell), cell);
+    reader.explain(reader.cellAt(cell), cell, true);
   }
   const next = target(grid, cell, event);
   if (next === undefined) return;
@@ -85,7 +85,7 @@ function activate(cell, reader) {
   reader.read(model);
 }
 
-/** What is said of a cell: its place and its exact value. @param {any} cell @returns {string} */
+/** What is said of a cell: its place and its recorded value. @param {any} cell @returns {string} */
 export function spokenCell(cell) {
   const whole = cell.exact === undefined || SPOKEN_WHOLE.has(cell.kind);
   return whole ? cell.say : `${cell.say}: ${cell.exact.replace("-", "−")}`;

@@ -1,15 +1,31 @@
 // @ts-check
 // Records of this site, each fetched once. Addresses are taken from this module's own, so they hold on every page.
 
+import { scientific } from "./format.js";
+
 const ROOT = new URL("../../", import.meta.url);
 export const GEOMETRY = "geometry/models"; // the one table that no run makes
 /** @type {Map<string, Promise<any>>} */
 const kept = new Map();
 
+/** Where a record, or a figure's description, lies in the site; what a reader sees of it too. @param {string} path */
+export function fileName(path) {
+  if (path.startsWith("figure:")) return `assets/figures/${path.slice(7)}.plotly.json`;
+  return path === GEOMETRY ? `data/${path}.json` : `data/recomputed/${path}.json`;
+}
+
 /** The address of a record's file, or of a figure's description. @param {string} path */
 export function address(path) {
-  const file = path.startsWith("figure:") ? `assets/figures/${path.slice(7)}.plotly.json` : path === GEOMETRY ? `data/${path}.json` : `data/recomputed/${path}.json`;
-  return new URL(file, ROOT).href;
+  return new URL(fileName(path), ROOT).href;
+}
+
+/** How far a recorded value can be trusted: whole numbers are counted, others were rounded when they were written down.
+ *  @param {{key: string, exact: string}} value @param {number} [tolerance] of the file that holds it */
+export function precision({ key, exact }, tolerance) {
+  if (key.endsWith("_bound")) return "a bound that every run must keep";
+  if (/^-?\d+$/.test(exact)) return "exact";
+  const rounded = tolerance !== undefined && /^-?\d*\.?\d+(e[+-]?\d+)?$/.test(exact);
+  return rounded ? `4 significant digits, tolerance ±${scientific(tolerance, 1)}` : "";
 }
 
 /** A whole file: environment, identity and values. A failed fetch is forgotten, so that it can be tried again.

@@ -15,13 +15,19 @@ export class KvSteps extends HTMLElement {
     this.#on = new AbortController();
     const { signal } = this.#on;
     addEventListener("hashchange", () => this.#follow(), { signal });
+    addEventListener("popstate", () => this.#read(), { signal });
     document.addEventListener("keydown", (event) => this.#press(event), { signal });
     this.addEventListener("beforematch", (event) => this.#open(/** @type {Element} */ (event.target)), { signal });
+    this.#read();
+    this.#follow();
+  }
+
+  /** Take up the step that the address names. */
+  #read() {
     const asked = parse(location.search, this.name).get("step") ?? "1";
     const number = /^\d{1,2}$/.test(asked) ? Number(asked) : 1;
     this.all = asked === "all";
     this.go(number >= 1 && number <= this.steps.length ? number - 1 : 0, false);
-    this.#follow();
   }
 
   disconnectedCallback() {
@@ -40,11 +46,17 @@ export class KvSteps extends HTMLElement {
   #bar() {
     const bar = document.createElement("div");
     bar.className = "kv-steps-bar";
-    bar.append(button("kv-previous", "◀ Previous", () => this.go(this.at - 1)), where(), button("kv-next", "Next ▶", () => this.go(this.at + 1)),
+    bar.append(button("kv-previous", "◀ Previous", () => this.go(this.at - 1)), where(), button("kv-next", "Next ▶", () => this.#onward()),
       button("kv-all", "All steps", () => this.#toggle()));
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", "Steps of the tour");
     return bar;
+  }
+
+  /** The next step; after the last one the next page. */
+  #onward() {
+    if (this.at < this.steps.length - 1 && !this.all) this.go(this.at + 1);
+    else if (nextPage()) location.assign(nextPage()?.href ?? "");
   }
 
   #toggle() {
@@ -60,12 +72,14 @@ export class KvSteps extends HTMLElement {
     steps.forEach((one, i) => (this.all || i === step ? one.removeAttribute("hidden") : one.setAttribute("hidden", "until-found")));
     const [previous, count, next, all] = /** @type {HTMLElement[]} */ ([...(this.querySelector(":scope > .kv-steps-bar")?.children ?? [])]);
     mark(previous, this.all || step === 0);
-    mark(next, this.all || step === steps.length - 1);
+    const last = this.all || step === steps.length - 1;
+    next.textContent = last && nextPage() ? `${nextPage()?.title} ▶` : "Next ▶";
+    mark(next, last && !nextPage());
     all.setAttribute("aria-pressed", String(this.all));
     const title = steps[step].querySelector("h2")?.firstChild?.textContent?.trim() ?? "";
-    count.textContent = this.all ? `All ${steps.length} steps` : `${step + 1} of ${steps.length} · ${title}`;
+    count.replaceChildren(...(this.all ? [`${steps.length} steps`] : [`${step + 1} of ${steps.length}`, heading(title)]));
     if (!keep) return;
-    history.replaceState(history.state, "", withState(location.search, this.name, { step: this.all ? "all" : step + 1 }));
+    history.pushState(history.state, "", withState(location.search, this.name, { step: this.all ? "all" : step + 1 }));
     if (this.getBoundingClientRect().top < 0) this.scrollIntoView({ block: "start" });
   }
 
@@ -109,6 +123,21 @@ function where() {
   count.className = "kv-steps-at";
   count.setAttribute("role", "status");
   return count;
+}
+
+/** @param {string} title of a step, left out where there is no room */
+function heading(title) {
+  const made = document.createElement("span");
+  made.className = "kv-steps-title";
+  made.textContent = ` · ${title}`;
+  return made;
+}
+
+/** The page after this one, as the footer names it. */
+function nextPage() {
+  const link = /** @type {HTMLAnchorElement|null} */ (document.querySelector("a.md-footer__link--next"));
+  const title = link?.querySelector(".md-ellipsis")?.textContent?.trim();
+  return link && title ? { href: link.href, title } : null;
 }
 
 /** @param {HTMLElement} button @param {boolean} disabled */

@@ -5,7 +5,7 @@
 import { draw } from "./draw.js";
 import { KvFigure, figureOf } from "./figure.js";
 import { load } from "./records.js";
-import { parse } from "./state.js";
+import { parse, texts, validate } from "./state.js";
 
 const SCALE = 2; // pixels of a PNG per pixel of the drawing
 
@@ -89,7 +89,9 @@ async function save(figure, kind, still) {
     return download(new Blob([JSON.stringify(now)], { type: "application/json" }), name);
   }
   const caption = figure.closest("figure")?.querySelector("figcaption");
-  const drawing = svg(model, { title: caption?.querySelector("strong")?.textContent ?? name, alt: caption?.textContent ?? "" });
+  const title = caption?.querySelector("strong")?.textContent ?? name;
+  const finding = caption?.querySelector(".kv-finding")?.textContent ?? "";
+  const drawing = svg(model, { title, alt: [model.summary, finding, caption?.querySelector(".kv-of")?.textContent?.trim()].filter(Boolean).join(" "), source: figure.context.source });
   if (kind === "svg") return download(new Blob([drawing], { type: "image/svg+xml" }), name);
   download(await pixels(drawing), name);
 }
@@ -118,8 +120,9 @@ document.addEventListener("click", click);
 addEventListener("popstate", () => {
   for (const figure of document.querySelectorAll("figure.kv-figure > :first-child")) {
     if (!(figure instanceof KvFigure)) continue;
+    if (!figure.state) continue;
     const asked = parse(location.search, figure.context.figure);
-    if (asked.size > 0 && figure.state) figure.choose(asked, false);
+    figure.choose(new Map([...texts(validate(figure.picture, figure.context)), ...asked]), false); // what an address leaves out is as at first
   }
 });
 const showButtons = () => document.querySelectorAll(".kv-tool-png[hidden], .kv-copy[hidden]").forEach((button) => button.removeAttribute("hidden"));

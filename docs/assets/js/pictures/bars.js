@@ -15,6 +15,8 @@ import * as top from "./top.js";
 const SERIES = /** @type {Record<string, any>} */ ({ top, models, reads });
 const SHORTEST = 64; // tokens from which on the longer contexts are listed
 
+export const bySteps = false; // no caption of a bar figure holds for one step alone
+
 /** @param {State} state @param {Context} context */
 export function fields(state, context) {
   const own = SERIES[context.options.series];
@@ -44,10 +46,10 @@ function memory(state, records, { id, model }) {
   const at = Number(state.step);
   const largest = index.steps.at(-1).cache_bytes.fp16;
   const rows = index.steps.map((/** @type {any} */ step, /** @type {number} */ s) => ({
-    head: { text: token(index.tokens[step.fed_tokens.at(-1)].text, true), sub: String(step.cache_tokens) },
+    head: { text: token(index.tokens[step.fed_tokens.at(-1)].text, true), sub: step.cache_tokens === 1 ? "1 token" : `${whole(step.cache_tokens)} tokens` },
     mark: s === at ? "now" : s > at ? "future" : undefined,
     cells: [s > at ? { kind: "blank", text: "", say: `${stepName(s)}: not yet` } : {
-      kind: "bar", role: "value", bar: step.cache_bytes.fp16 / largest, text: bytes(step.cache_bytes.fp16), say: `${stepName(s)}, ${step.cache_tokens} tokens`,
+      kind: "bar", role: "plain", bar: step.cache_bytes.fp16 / largest, text: bytes(step.cache_bytes.fp16), say: `${stepName(s)}, ${step.cache_tokens} tokens`,
       file: id, key: `steps.${s}.cache_bytes.fp16`, exact: String(step.cache_bytes.fp16),
     }],
   }));
@@ -78,6 +80,18 @@ function lengths(records, model) {
   return { kind: "table", name: "lengths", look: "plain", corner: "one sequence", label: "Bytes of cache at longer contexts", columns: [{ text: "fp16" }], rows: [...rows, last] };
 }
 
+/** A logarithmic scale over some values, in whole decades and from one downwards or upwards: small bars stay to be seen.
+ *  @param {number[]} values */
+function decades(values) {
+  const low = Math.floor(Math.log10(Math.min(1, ...values)));
+  const high = Math.ceil(Math.log10(Math.max(10, ...values)));
+  const at = (/** @type {number} */ level) => (level - low) / (high - low);
+  return {
+    share: (/** @type {number} */ value) => at(Math.log10(value)),
+    marks: Array.from({ length: high - low + 1 }, (_, i) => ({ at: at(low + i), text: significant(Number(`1e${low + i}`)) })),
+  };
+}
+
 /** FLOPs per byte: a decode step, many sequences decoded in one batch, a prefill; all against the same scale.
  *  @param {import("./common.js").Records} records @param {import("./common.js").Recording} recording */
 function intensity(records, { model }) {
@@ -87,21 +101,22 @@ function intensity(records, { model }) {
   const batches = batch.sequences.map((/** @type {number} */ n, /** @type {number} */ i) => ({ n, i })).filter((/** @type {any} */ one) => [16, 64].includes(one.n));
   const prefills = tokens.map((/** @type {number} */ n, /** @type {number} */ i) => ({ n, i })).filter((/** @type {any} */ one) => one.n >= 16 && one.n <= batch.context_tokens);
   const list = [
-    { text: "decode, one sequence", value: decode.intensity[at], key: `decode.intensity.${at}`, role: "value" },
-    ...batches.map((/** @type {any} */ one) => ({ text: `decode, ${one.n} in a batch`, value: batch.intensity[one.i], key: `batch.intensity.${one.i}`, role: "value" })),
-    ...prefills.map((/** @type {any} */ one) => ({ text: `prefill, ${whole(one.n)} tokens`, value: prefill.intensity[one.i], key: `prefill.intensity.${one.i}`, role: "query" })),
+    { text: "decode, one sequence", value: decode.intensity[at], key: `decode.intensity.${at}`, role: "plain" },
+    ...batches.map((/** @type {any} */ one) => ({ text: `decode, ${one.n} in a batch`, value: batch.intensity[one.i], key: `batch.intensity.${one.i}`, role: "plain" })),
+    ...prefills.map((/** @type {any} */ one) => ({ text: `prefill, ${whole(one.n)} tokens`, value: prefill.intensity[one.i], key: `prefill.intensity.${one.i}`, role: "again" })),
   ];
-  const largest = Math.max(...list.map((one) => one.value));
+  const scale = decades(list.map((one) => one.value));
   const rows = list.map((one) => ({
     head: { text: one.text },
-    cells: [{ kind: "bar", role: one.role, bar: one.value / largest, text: significant(one.value), say: `${one.text}, FLOPs per byte`, file, key: one.key, exact: String(one.value) }],
+    cells: [{ kind: "bar", role: one.role, bar: scale.share(one.value), marks: scale.marks, text: significant(one.value), say: `${one.text}, FLOPs per byte`, file, key: one.key, exact: String(one.value) }],
   }));
   const [low, high] = [fixed(decode.intensity[at], 1), fixed(prefill.intensity[at], 0)];
   return {
     summary: `With ${whole(batch.context_tokens)} tokens: ${high} FLOPs for each byte read in prefill, ${low} in a decode step.`,
     parts: [
-      { kind: "table", name: "intensity", look: "bars", corner: "pass", label: "FLOPs per byte, in fp16", columns: [{ text: "FLOPs per byte, fp16" }], rows },
-      { kind: "legend", items: [{ swatch: "value", text: `decode steps, each sequence ${whole(batch.context_tokens)} tokens long` }, { swatch: "query", text: "prefill" }] },
+      { kind: "table", name: "intensity", look: "bars", corner: "pass", label: "FLOPs per byte, in fp16", columns: [{ text: "FLOPs per byte, fp16, on a logarithmic scale" }],
+        rows: [...rows, { head: { text: "" }, cells: [{ kind: "axis", marks: scale.marks }] }] },
+      { kind: "legend", items: [{ swatch: "plain", text: `decode steps, each sequence ${whole(batch.context_tokens)} tokens long` }, { swatch: "again", text: "prefill" }, { text: "each line of the scale: ten times as many" }] },
     ],
   };
 }

@@ -134,15 +134,15 @@ function keyTable(scene) {
     `query of position ${scene.at}, number ${d}`));
   const rows = scene.index.tokens.map((/** @type {any} */ _, /** @type {number} */ position) => ({
     head: tokenHead(scene, position), mark: markOf(scene, position),
-    cells: position < scene.visible ? [...rowCells(scene, "k", position), scoreCell(scene, position), weightCell(scene, position)]
+    cells: position < scene.visible ? [scoreCell(scene, position), weightCell(scene, position), ...rowCells(scene, "k", position)]
       : later(DRAWN + 2, position),
   }));
   const first = { head: { text: "q", sub: token(scene.index.tokens[scene.at].text, true) }, kind: "query",
-    cells: [...query, { kind: "note", text: "q·k/√d", say: "scores: query times key, divided by the root of the head’s size" },
-      { kind: "note", text: "softmax", say: "weights: softmax of the scores" }] };
+    cells: [{ kind: "note", text: "q·k/√d", say: "scores: query times key, divided by the root of the head’s size" },
+      { kind: "note", text: "softmax", say: "weights: softmax of the scores" }, ...query] };
   return {
     kind: "table", name: "keys", look: "numbers", corner: "number", label: `Query, keys, scores and weights, ${where(scene)}`,
-    columns: [...scene.dims.k.map((d) => ({ text: String(d) })), { text: "score", role: "weight" }, { text: "weight", role: "weight", look: "wide" }],
+    columns: [{ text: "score", role: "weight" }, { text: "weight", role: "weight", look: "wide" }, ...scene.dims.k.map((d) => ({ text: String(d) }))], // first what a phone has room for
     rows: [first, ...rows],
   };
 }

@@ -90,7 +90,25 @@ export function strip(records, id, step, full = false) {
     say: `position ${one.position}, ${one.role}: ${spoken(one.text)}, token number ${one.id}${fed.includes(i) ? ", fed in this step" : ""}`,
     file: id, key: `tokens.${i}.id`, exact: String(one.id),
   }));
-  return { kind: "strip", label: "Tokens, prompt then reply", full, items };
+  const last = index.final ? [finalToken(index, id, full)] : [];
+  return { kind: "strip", label: "Tokens, prompt then reply", full, items: [...items, ...last] };
+}
+
+/** The token that ends the recording: chosen by the last step and never fed, so that the cache never holds it.
+ *  @param {any} index @param {string} id @param {boolean} full */
+function finalToken(index, id, full) {
+  const { final } = index;
+  const ends = final.stop ? "ends the reply, not fed" : "written, not fed";
+  return {
+    kind: "token", text: token(final.text, !full), mark: "final", role: "reply", aside: full ? undefined : ends,
+    top: full ? String(final.position) : undefined, sub: full ? String(final.id) : undefined,
+    say: `${spoken(final.text)}, token number ${final.id}: ${ends}, so it is not in the cache`, file: id, key: "final.id", exact: String(final.id),
+  };
+}
+
+/** How many tokens the reply has that a reader sees; a stop token is none of them. @param {any} index */
+export function replyTokens(index) {
+  return index.reply_tokens ?? index.tokens.filter((/** @type {any} */ one) => one.role === "reply").length;
 }
 
 /** The value that 98 of 100 numbers stay under, so that a few large ones do not bleach the rest. @param {number[]} values */

@@ -127,16 +127,16 @@ function counts(scene) {
 function memory(scene) {
   const step = scene.index.steps[scene.step];
   const per = scene.lanes.blocks.block_tokens;
-  const total = scene.lanes.blocks.blocks;
-  const blocks = Array.from({ length: total }, (_, b) => ({
-    name: String(b), taken: b * per < step.cache_tokens,
+  const held = Math.ceil(step.cache_tokens / per); // a block is taken when its first slot is needed
+  const blocks = Array.from({ length: held }, (_, b) => ({
+    name: String(b),
     slots: Array.from({ length: per }, (_, s) => slot(scene, step, b * per + s)),
   }));
   const tokens = step.cache_tokens;
   return [
     { kind: "title", text: `The price: ${bytes(step.cache_bytes.float32)} of cache in float32, ${bytes(step.cache_bytes.fp16)} in fp16` },
-    { kind: "blocks", label: `The cache in blocks of ${per} tokens`, blocks,
-      note: `${whole(tokens)} tokens in blocks of ${per}, each slot one token’s K and V in all layers` },
+    { kind: "blocks", label: `The cache in blocks of ${per} tokens`, blocks, room: scene.lanes.blocks.blocks - held,
+      note: `${whole(tokens)} tokens hold ${held === 1 ? "1 block" : `${held} blocks`} of ${per} slots; a slot is one token’s K and V in all layers` },
   ];
 }
 

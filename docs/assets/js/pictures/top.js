@@ -17,6 +17,12 @@ export function needs(state, context) {
   return [recordingOf(state, context).id];
 }
 
+/** What becomes of the token that is taken: after the last step it is not fed any more. @param {any} index @param {number} at */
+function fate(index, at) {
+  if (at < index.steps.length - 1) return "taken, and fed in the next step";
+  return index.final?.stop ? "taken: it ends the reply, and is not fed" : "taken: written, not fed";
+}
+
 /** @param {State} state @param {import("./common.js").Records} records @param {Context} context */
 export function draw(state, records, context) {
   const { id } = recordingOf(state, context);
@@ -35,7 +41,7 @@ export function draw(state, records, context) {
     parts: [
       strip(records, id, at),
       { kind: "table", name: "top", look: "bars", corner: "next token", label: "The five most probable next tokens", columns: [{ text: "probability" }], rows },
-      { kind: "legend", items: [{ text: "▸ taken, and fed in the next step" }, { text: "␣ a space, ↵ a line break" }] },
+      { kind: "legend", items: [{ text: `▸ ${fate(records[id], at)}` }, { text: "␣ a space, ↵ a line break" }] },
     ],
   };
 }

@@ -5,6 +5,7 @@
 import { escape } from "../format.js";
 
 const STEPS = 10; // levels of tint
+const MUTE = new Set(["note", "axis"]); // what stands in a table and is no cell to be read
 
 /** The picture. @param {{parts: any[]}} model */
 export function html(model) {
@@ -15,7 +16,7 @@ export function html(model) {
 export function cells(model) {
   return model.parts.flatMap((part) => {
     if (part.kind === "strip") return part.items;
-    if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => row.cells.filter((/** @type {any} */ cell) => cell.kind !== "note"));
+    if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => row.cells.filter((/** @type {any} */ cell) => !MUTE.has(cell.kind)));
     if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads);
     if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots);
     return [];
@@ -35,9 +36,18 @@ function classes(cell) {
   return names.join(" ");
 }
 
-/** @param {number} share */
-function bar(share) {
-  return `<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${(share * 100).toFixed(2)}" height="10"/></svg>`;
+/** @param {number} share @param {{at: number}[]} [marks] lines of a scale */
+function bar(share, marks = []) {
+  const lines = marks.map((one) => `M${(one.at * 100).toFixed(2)} 0V10`).join("");
+  return `<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${(share * 100).toFixed(2)}" height="10"/>${lines ? `<path d="${lines}"/>` : ""}</svg>`;
+}
+
+/** The figures of a scale, under its lines. @param {any} cell */
+function axis(cell) {
+  const last = cell.marks.length - 1;
+  const figures = cell.marks.map((/** @type {any} */ one, /** @type {number} */ i) =>
+    `<text x="${(one.at * 100).toFixed(2)}%" y="11"${i === 0 ? "" : ` text-anchor="${i === last ? "end" : "middle"}"`}>${escape(one.text)}</text>`).join("");
+  return `<td class="note axis"><svg class="bar">${figures}</svg></td>`;
 }
 
 /** @param {string|undefined} text @param {string|undefined} sub */
@@ -50,7 +60,8 @@ function strip(part) {
   const items = part.items.map((/** @type {any} */ item) => {
     const top = item.top === undefined ? "" : `<small>${escape(item.top)}</small> `;
     const sub = item.sub === undefined ? "" : ` <small>${escape(item.sub)}</small>`;
-    return `<span role="gridcell" class="${classes(item)}">${top}<b>${escape(item.text)}</b>${sub}</span>`;
+    const aside = item.aside === undefined ? "" : ` <small class="aside">${escape(item.aside)}</small>`;
+    return `<span role="gridcell" class="${classes(item)}">${top}<b>${escape(item.text)}</b>${sub}${aside}</span>`;
   }).join("");
   const full = part.full ? " full" : "";
   return `<div class="kv-strip${full}" role="grid" aria-label="${escape(part.label)}" tabindex="0"><div role="row">${items}</div></div>`;
@@ -89,7 +100,8 @@ function row(row) {
 function cell(cell) {
   const span = cell.span ? ` colspan="${cell.span}"` : "";
   if (cell.kind === "note") return `<td class="note${cell.look ? ` h-${cell.look}` : ""}${cell.mark ? ` m-${cell.mark}` : ""}"${span}>${escape(cell.text)}</td>`;
-  const inside = cell.bar === undefined ? escape(cell.text ?? "") : `${bar(cell.bar)}<span>${escape(cell.text)}</span>`;
+  if (cell.kind === "axis") return axis(cell);
+  const inside = cell.bar === undefined ? escape(cell.text ?? "") : `${bar(cell.bar, cell.marks)}<span>${escape(cell.text)}</span>`;
   return `<td class="${classes(cell)}"${span}>${inside}</td>`;
 }
 
@@ -107,9 +119,10 @@ function heads(part) {
 function blocks(part) {
   const all = part.blocks.map((/** @type {any} */ block) => {
     const slots = block.slots.map((/** @type {any} */ slot) => `<span role="gridcell" class="${classes(slot)}">${escape(slot.text)}</span>`).join("");
-    return `<div role="row" class="block${block.taken ? "" : " m-free"}"><span role="rowheader">block ${escape(block.name)}</span>${slots}</div>`;
+    return `<div role="row" class="block"><span role="rowheader">block ${escape(block.name)}</span>${slots}</div>`;
   }).join("");
-  return `<div class="kv-blocks" role="grid" aria-label="${escape(part.label)}" tabindex="0">${all}</div><p class="kv-note">${escape(part.note)}</p>`;
+  const room = `<div class="block room" aria-hidden="true"></div>`.repeat(part.room ?? 0); // so that nothing moves when more are held
+  return `<div class="kv-blocks" role="grid" aria-label="${escape(part.label)}" tabindex="0">${all}${room}</div><p class="kv-note">${escape(part.note)}</p>`;
 }
 
 /** @param {any} part */

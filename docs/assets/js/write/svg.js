@@ -4,24 +4,25 @@
 
 import { escape } from "../format.js";
 import { LIGHT, TINT, mix } from "../palette.js";
+import { MONO, SANS, box, round, short, text, wrap } from "./shapes.js";
 
 const WIDTH = 760;
 const GAP = 14;
-const MONO = 7.3; // width of a character at 12 px
-const SANS = 6.4;
 const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number}>} */ ({
   numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 92 }, squares: { cell: 15, row: 18, head: 64 },
   matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 },
 });
+const UNBOXED = new Set(["sign", "clip"]); // said in words on the page too
 const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
-  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted", "negative"].map((role) =>
+  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again"].map((role) =>
     `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("");
 
 /** @typedef {{height: number, body: string, width?: number}} Drawn */
 
-/** @param {{summary: string, parts: any[]}} model @param {{title: string, alt: string}} texts */
+/** A picture that has left its page still says what it is, from which data it was drawn, and on what terms it may be used.
+ *  @param {{summary: string, parts: any[]}} model @param {{title: string, alt: string, source?: string}} texts */
 export function svg(model, texts) {
   const lines = wrap(model.summary, WIDTH - 40, SANS * 1.1);
   let y = 20 + lines.length * 18;
@@ -33,39 +34,14 @@ export function svg(model, texts) {
     y += GAP + drawn.height;
     width = Math.max(width, (drawn.width ?? 0) + 40);
   }
+  for (const words of texts.source ? [texts.title, texts.source] : []) {
+    const drawn = note({ text: words });
+    body += `<g transform="translate(20 ${y + GAP})">${drawn.body}</g>`;
+    y += GAP + drawn.height;
+  }
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 20}" width="${width}" height="${y + 20}" role="img">`
     + `<title>${escape(texts.title)}</title><desc>${escape(texts.alt)}</desc><style>${STYLE}</style>`
     + `<rect width="100%" height="100%" fill="${LIGHT.paper}"/>${body}</svg>\n`;
-}
-
-/** @param {number} x @param {number} y @param {string} words
- *  @param {{anchor?: string, mono?: boolean, muted?: boolean, weight?: number, size?: number, fill?: string}} [how] */
-function text(x, y, words, how = {}) {
-  if (!words) return "";
-  const names = [how.mono && "mono", how.muted && "muted"].filter(Boolean).join(" ");
-  const style = (how.weight ? `font-weight:${how.weight};` : "") + (how.size ? `font-size:${how.size}px;` : "") + (how.fill ? `fill:${how.fill}` : "");
-  return `<text x="${round(x)}" y="${round(y)}"${how.anchor ? ` text-anchor="${how.anchor}"` : ""}${names ? ` class="${names}"` : ""}${style ? ` style="${style}"` : ""}>${escape(words)}</text>`;
-}
-
-/** @param {number} x @param {number} y @param {number} w @param {number} h @param {string} fill @param {string} [stroke] @param {number} [width] */
-function box(x, y, w, h, fill, stroke = "none", width = 1) {
-  return `<rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" fill="${fill}"${stroke === "none" ? "" : ` stroke="${stroke}" stroke-width="${width}"`}/>`;
-}
-
-/** @param {number} n */
-function round(n) {
-  return Math.round(n * 100) / 100;
-}
-
-/** @param {string} words @param {number} width @param {number} letter @returns {string[]} */
-function wrap(words, width, letter) {
-  const lines = [""];
-  for (const word of words.split(" ")) {
-    const last = lines.length - 1;
-    if ((lines[last].length + word.length + 1) * letter > width && lines[last]) lines.push(word);
-    else lines[last] += (lines[last] ? " " : "") + word;
-  }
-  return lines;
 }
 
 /** The colour under a cell. @param {any} cell */
@@ -82,14 +58,17 @@ function strip(part) {
   let y = 0;
   const height = part.full ? 54 : 26;
   const body = part.items.map((/** @type {any} */ item) => {
-    const w = Math.max(part.full ? 46 : 26, item.text.length * MONO + 12);
+    const aside = item.aside === undefined ? 0 : item.aside.length * SANS + 8;
+    const inner = Math.max(part.full ? 46 : 26, item.text.length * MONO + 12);
+    const w = inner + aside;
     if (item.divide) x += 10;
     if (x + w > WIDTH - 40) [x, y] = [0, y + height + 6];
-    const ink = item.mark === "future" ? LIGHT.muted : LIGHT.ink;
+    const ink = item.mark === "future" || item.mark === "final" ? LIGHT.muted : LIGHT.ink;
     const edge = item.mark === "now" ? LIGHT.new : LIGHT.line;
-    const middle = x + w / 2;
+    const middle = x + inner / 2;
     const drawn = (item.divide ? box(x - 7, y, 2, height, LIGHT.ink) : "")
-      + box(x, y, w, height, item.role === "prompt" ? LIGHT.soft : LIGHT.paper, edge, item.mark === "now" ? 2 : 1)
+      + box(x, y, w, height, item.role === "prompt" ? LIGHT.soft : LIGHT.paper, edge, item.mark === "now" ? 2 : 1, item.mark === "final")
+      + (aside ? text(x + inner, y + (part.full ? 31 : 17), item.aside, { muted: true }) : "")
       + (item.top === undefined ? "" : text(middle, y + 14, item.top, { anchor: "middle", muted: true }))
       + text(middle, y + (part.full ? 31 : 17), item.text, { anchor: "middle", mono: true, fill: ink })
       + (item.sub === undefined ? "" : text(middle, y + 48, item.sub, { anchor: "middle", muted: true }));
@@ -135,12 +114,6 @@ function table(part) {
   return { height: y, body, width: lefts.at(-1) };
 }
 
-/** @param {string} words @param {number} width */
-function short(words, width) {
-  const room = Math.max(2, Math.floor(width / 6.4));
-  return words.length > room ? `${words.slice(0, room - 1)}…` : words;
-}
-
 /** @param {any} part @param {any} row @param {{cell: number, row: number, head: number}} look @param {number[]} lefts @param {number} y */
 function tableRow(part, row, look, lefts, y) {
   const pale = row.mark === "future";
@@ -161,9 +134,11 @@ function tableCell(look, cell, x, y, w, h) {
   if (cell.kind === "note") return text(x + (look === "squares" ? 4 : w - 6), y + h * 0.72, cell.text, { anchor: look === "squares" ? "start" : "end", muted: true });
   if (cell.kind === "square") return square(cell.mark, x, y, w, h);
   if (cell.kind === "count") return text(x + w - 4, y + h * 0.72, cell.text, { anchor: "end", mono: true });
-  if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)]) + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
+  if (cell.kind === "axis") return cell.marks.map((/** @type {any} */ one) => text(x + one.at * (w - 90), y + h * 0.6, one.text, { anchor: "middle", muted: true })).join("");
+  if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)])
+    + (cell.marks ?? []).map((/** @type {any} */ one) => `<path class="hair" d="M${round(x + one.at * (w - 90))} ${y}V${y + h}"/>`).join("") + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
   if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.kind === "blank" ? LIGHT.hair : "none", 1) + edge(cell, x, y, w, h);
-  const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + 1, cell.bar * (w - 1), h - 2, mix(LIGHT.weight, 0.4));
+  const under = cell.bar === undefined ? box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell)) : box(x + 0.5, y + 1, cell.bar * (w - 50), h - 2, mix(LIGHT.weight, 0.4));
   const corner = cell.clip ? `<path d="M${round(x + w - 7)} ${y + 0.5}h6.5v6.5z" fill="${LIGHT.ink}"/>` : "";
   const ring = look === "matrix" && cell.mark === "now" ? box(x + 1, y + 1, w - 2, h - 2, "none", LIGHT.new, 2) : "";
   return under + corner + ring + text(x + w - 6, y + h * 0.68, cell.text, { anchor: "end", mono: true });
@@ -208,7 +183,7 @@ function blocks(part) {
     const y = Math.floor(b / perRow) * 58;
     return text(x, y + 12, `block ${block.name}`, { muted: true }) + block.slots.map((/** @type {any} */ one, /** @type {number} */ s) => {
       const left = x + s * slot;
-      return box(left, y + 18, slot, 26, one.mark === "free" ? LIGHT.paper : mix(LIGHT.value, 0.25), one.mark === "new" ? LIGHT.new : LIGHT.line, one.mark === "new" ? 2 : 1)
+      return box(left, y + 18, slot, 26, one.mark === "free" ? LIGHT.paper : mix(LIGHT.plain, 0.15), one.mark === "new" ? LIGHT.new : LIGHT.line, one.mark === "new" ? 2 : 1)
         + text(left + slot / 2, y + 35, short(one.text, slot), { anchor: "middle", mono: true, size: 11 });
     }).join("");
   }).join("");
@@ -221,9 +196,10 @@ function legend(part) {
   let x = 0;
   let y = 12;
   const body = part.items.map((/** @type {any} */ item) => {
-    const w = item.text.length * SANS + 40;
+    const boxed = item.swatch && !UNBOXED.has(item.swatch);
+    const w = item.text.length * SANS + (boxed ? 40 : 22);
     if (x > 0 && x + w > WIDTH - 40) [x, y] = [0, y + 18];
-    const drawn = (item.swatch ? swatch(item.swatch, x, y - 10) : "") + text(x + (item.swatch ? 18 : 0), y, item.text, { muted: true });
+    const drawn = (boxed ? swatch(item.swatch, x, y - 10) : "") + text(x + (boxed ? 18 : 0), y, item.text, { muted: true });
     x += w;
     return drawn;
   }).join("");
@@ -235,7 +211,7 @@ function swatch(name, x, y) {
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
   if (name.startsWith("line-")) return `<path class="l-${name.slice(5)}" stroke-width="2"${name === "line-key" ? ' stroke-dasharray="4 2"' : ""} d="M${x} ${y + 6}h14"/>`;
   if (name === "new" || name === "now") return box(x + 1, y + 1, 10, 10, LIGHT.paper, LIGHT.new, 2);
-  const plain = { prompt: LIGHT.soft, reply: LIGHT.paper, empty: LIGHT.paper, masked: LIGHT.hair, sign: mix(LIGHT.key, TINT), clip: LIGHT.paper };
+  const plain = { prompt: LIGHT.soft, reply: LIGHT.paper, empty: LIGHT.paper, masked: LIGHT.hair };
   const role = /** @type {any} */ (LIGHT)[name];
   return box(x + 0.5, y + 0.5, 11, 11, role ? mix(role, 0.8) : /** @type {any} */ (plain)[name] ?? LIGHT.paper, LIGHT.line);
 }
