@@ -16,6 +16,7 @@ import pytest
 from gen import artefacts, paths
 from gen.paths import ROOT
 from gen.site.visible import Run, runs
+from gen.tables import file_of
 
 # The addresses that are kept for ever, of pages and of figures on them.
 PUBLISHED = (ROOT / "tests" / "site" / "published.txt").read_text().split()
@@ -31,7 +32,7 @@ ALLOWED = {
     r"\bCC BY 4\.0\b": "the name of a licence",
     r"\bGPT-2\b": "the name of a model",
     r"\bLlama-[23]-\d+B\b": "the name of a model",
-    r"\b(?:float32|float64|fp16|bf16)\b": "the name of a number format",
+    r"\b(?:float32|float64|fp16|bf16|Q4_1)\b": "the name of a number format",
     r"\bfirst 8\b": "how many columns the picture draws, a setting of the figure",
     r"\b64(?: tokens\b|\s*$)": "the longest prompt that the command takes, a limit of the program",
     r"θ = ": "a letter; the number after it is a mark",
@@ -136,7 +137,7 @@ def test_every_figure_can_be_taken_along(built: Path, name: str) -> None:
     assert about["licence"].startswith("CC BY 4.0")
     for cell in about["cells"]:
         if cell["key"]:
-            values = json.loads((built / "data" / "recomputed" / f"{cell['record']}.json").read_text())["values"]
+            values = json.loads((built / "data" / file_of(cell["record"])).read_text())["values"]
             for step in cell["key"].split("."):
                 values = values[int(step)] if isinstance(values, list) else values[step]
             assert values == cell["value"], (cell, values)
