@@ -4,6 +4,7 @@ A family is a choice of parts, not a flag: ``kvref.model.families`` puts them to
 axis throughout. Knows nothing about checkpoints, families or kinds of cache.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,14 +69,13 @@ class RMSNorm:
 
     def __init__(self, weight: Float[Tensor, " hidden"], eps: float) -> None:
         wide, size = torch.promote_types(weight.dtype, torch.float32), len(weight)
-        self.gain = weight.to(wide) * size**0.5
-        self.floor = torch.tensor((size * eps) ** 0.5, dtype=wide, device=weight.device)
+        self.gain = weight.to(wide) * math.sqrt(size)
+        self.floor = torch.tensor(math.sqrt(size * eps), dtype=wide, device=weight.device)
 
     def __call__(self, x: Hidden) -> Hidden:
         """Normalise each token's row."""
-        length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=self.gain.dtype)
-        normal: Tensor = x / length.hypot(self.floor)
-        return (normal * self.gain).to(x.dtype)
+        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=self.gain.dtype)
+        return (x / torch.hypot(length, self.floor) * self.gain).to(x.dtype)
 
 
 @dataclass(frozen=True)
