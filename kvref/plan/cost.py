@@ -86,8 +86,9 @@ def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int,
     _check("context_tokens", context_tokens)
     _check("batch", batch)
     row_bytes = kv_bytes_per_token(config, bytes_per_number)
+    multiplied = layer_matmul_parameters(config) + head_parameters(config)
     return Cost(
-        matmul_flops=2 * batch * (layer_matmul_parameters(config) + head_parameters(config)),
+        matmul_flops=2 * batch * multiplied,
         attention_flops=batch * _attention_flops(config, context_tokens),
         weight_bytes=_weight_bytes(config, bytes_per_number),
         kv_read_bytes=batch * row_bytes * (context_tokens - 1),

@@ -98,8 +98,10 @@ def bytes_per_token(
 ) -> Fraction:
     """Bytes that a further token adds on one device; once all windows are full, layers with a window add nothing."""
     _check_ranks(geometry, ranks)
-    growing = [group for group in geometry.groups if group.window is None or not windows_full]
-    numbers = sum((Fraction(g.layers * rank_numbers(g, ranks), g.every) for g in growing), Fraction(0))
+    numbers = Fraction(0)
+    for group in geometry.groups:
+        if group.window is None or not windows_full:
+            numbers += Fraction(group.layers * rank_numbers(group, ranks), group.every)
     return numbers * stored.bytes_per_number
 
 
