@@ -20,6 +20,8 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WIDTH, GAP, TOP, LABEL = 680, 26, 30, 18
 SIDE = (WIDTH - (PANELS_PER_ROW - 1) * GAP) / PANELS_PER_ROW
 ROW = SIDE + GAP + 6
+BESIDE = 12  # pixels between a line and its name
+DIRECTIONS = "rows ↓ the token that looks · columns → the token that is looked at"
 
 
 def describe(name: str | None, data_root: Path, recording: dict[str, Any]) -> dict[str, Any] | None:
@@ -83,7 +85,7 @@ def _old_keys_layout(record: dict[str, Any]) -> dict[str, Any]:
     bottom = math.floor(math.log10(min(bound, smallest))) - 0.4
     return {
         "height": HEIGHT_CHART,
-        "margin": MARGIN,
+        "margin": {**MARGIN, "r": 16},
         "showlegend": False,
         "xaxis": {"title": {"text": "decode step in which the key is computed again"}, "dtick": 1, "fixedrange": True},
         "yaxis": {
@@ -105,16 +107,21 @@ def _decades(bottom: float, top: float) -> dict[str, Any]:
 
 
 def _old_keys_labels(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Names beside the lines: a colour alone would not say which is which."""
+    """Names at the left ends of the lines, where a phone shows them too: a colour alone would not say which is which."""
+    lowest = min(
+        change for row in record["unmasked_change"][1:] or record["unmasked_change"] for change in row[1:] if change > 0
+    )
     named = [
-        (record["unmasked_max"], "negative", "without the mask,<br>one line a layer"),
-        (record["causal_change_bound"], "key", "with the causal mask:<br>at most this"),
+        (lowest, -BESIDE, "negative", "without the mask, one line a layer"),
+        (record["causal_change_bound"], BESIDE, "key", "with the causal mask: at most this"),
     ]
     still = record["unmasked_change"][0][-1]
     if still > 0:
-        named.append((still, "negative", f"layer {record['layers'][0]}, without<br>the mask: rounding"))
-    place = {"x": 1.01, "xref": "paper", "xanchor": "left", "showarrow": False, "align": "left"}
-    return [{**place, "y": math.log10(value), "text": text, "name": role} for value, role, text in named]
+        named.append((still, BESIDE, "negative", f"layer {record['layers'][0]}, without the mask: rounding"))
+    place = {"x": record["steps"][1], "xref": "x", "xanchor": "left", "xshift": 6, "showarrow": False, "align": "left"}
+    return [
+        {**place, "y": math.log10(value), "yshift": shift, "text": text, "name": role} for value, shift, role, text in named
+    ]
 
 
 def _old_keys_words(record: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +144,9 @@ def all_heads(weights: list[list[list[float]]], recording: dict[str, Any]) -> di
     """Attention weights of every query head of a layer, a panel each; the chosen layer's numbers are put in on the page."""
     heads, tokens = len(weights[0]), len(weights)
     height = TOP + math.ceil(heads / PANELS_PER_ROW) * ROW
-    layout: dict[str, Any] = {"showlegend": False, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "annotations": []}
+    words = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "borderpad": 0}
+    first = {**words, "text": DIRECTIONS, "name": "muted", "showarrow": False}
+    layout: dict[str, Any] = {"showlegend": False, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "annotations": [first]}
     traces = []
     for head in range(heads):
         suffix = "" if head == 0 else str(head + 1)

@@ -6,8 +6,8 @@ import { KvFigure } from "./figure.js";
 import { load } from "./records.js";
 
 const BUNDLE = new URL("../vendor/plotly-cartesian.min.js", import.meta.url).href;
-const FONT = { family: 'system-ui, -apple-system, "Segoe UI", sans-serif', size: 12 };
-const CONFIG = { displaylogo: false, showSendToCloud: false, responsive: false, displayModeBar: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const SIZE = 12; // pixels, as in the still drawing
+const CONFIG = { displaylogo: false, showSendToCloud: false, responsive: false, displayModeBar: "hover", modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
 /** @type {Promise<any>|undefined} */
 let library;
 
@@ -97,7 +97,7 @@ export class KvPlotly extends KvFigure {
     const { data, layout } = this.picture.plotly(spec, this.state, records, this.context);
     const { width, height } = drawing.getBoundingClientRect();
     const colour = colours(this);
-    await library[how](this.#live, data.map((/** @type {any} */ trace) => themedTrace(trace, colour)), { ...themedLayout(layout, colour), width, height, autosize: false }, CONFIG);
+    await library[how](this.#live, data.map((/** @type {any} */ trace) => themedTrace(trace, colour)), { ...themedLayout(layout, colour, getComputedStyle(this).fontFamily), width, height, autosize: false }, CONFIG);
   }
 
   /** @param {any} model */
@@ -123,14 +123,15 @@ function themedTrace(trace, colour) {
   return { ...trace, line: { ...trace.line, color: role }, ...(trace.marker ? { marker: { ...trace.marker, color: role } } : {}) };
 }
 
-/** @param {any} layout @param {(role: string) => string} colour */
-function themedLayout(layout, colour) {
-  const axis = { gridcolor: colour("hair"), linecolor: colour("line"), tickcolor: colour("line"), zerolinecolor: colour("line"), tickfont: { ...FONT, color: colour("muted") } };
-  const axes = Object.fromEntries(Object.entries(layout).filter(([name]) => /^[xy]axis\d*$/.test(name)).map((/** @type {[string, any]} */ [name, own]) => [name, { ...own, ...axis, ...(own.title ? { title: { ...own.title, font: { ...FONT, color: colour("muted") } } } : {}) }]));
-  const annotations = (layout.annotations ?? []).map((/** @type {any} */ note) => ({ ...note, font: { ...FONT, color: colour(note.name || "muted") } }));
+/** @param {any} layout @param {(role: string) => string} colour @param {string} family the page's own letters, as in the still drawing */
+function themedLayout(layout, colour, family) {
+  const font = { family, size: SIZE };
+  const axis = { gridcolor: colour("hair"), linecolor: colour("line"), tickcolor: colour("line"), zerolinecolor: colour("line"), tickfont: { ...font, color: colour("muted") } };
+  const axes = Object.fromEntries(Object.entries(layout).filter(([name]) => /^[xy]axis\d*$/.test(name)).map((/** @type {[string, any]} */ [name, own]) => [name, { ...own, ...axis, ...(name[0] === "x" ? { showgrid: false } : {}), ...(own.title ? { title: { ...own.title, font: { ...font, color: colour("muted") } } } : {}) }]));
+  const annotations = (layout.annotations ?? []).map((/** @type {any} */ note) => ({ ...note, font: { ...font, color: colour(note.name || "muted") } }));
   return {
-    ...layout, ...axes, annotations, paper_bgcolor: colour("paper"), plot_bgcolor: colour("paper"),
-    font: { ...FONT, color: colour("ink") }, hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("line"), font: { color: colour("ink") } },
+    ...layout, ...axes, annotations, shapes: (layout.shapes ?? []).map((/** @type {any} */ shape) => ({ ...shape, line: { width: 1, color: colour("line") } })), paper_bgcolor: colour("paper"), plot_bgcolor: colour("paper"),
+    font: { ...font, color: colour("ink") }, hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("line"), font: { ...font, color: colour("ink") } },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
     modebar: { bgcolor: colour("paper"), color: colour("muted"), activecolor: colour("ink") },
   };

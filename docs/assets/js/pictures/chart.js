@@ -7,8 +7,7 @@ import { escape, scientific } from "../format.js";
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
 
-// The same margins as in the description; the upper one leaves room for Plotly's buttons.
-const SIZE = { width: 680, height: 380, left: 64, right: 132, top: 36, bottom: 48 };
+const [WIDTH, HEIGHT] = [680, 380];
 
 export function fields() {
   return [];
@@ -27,7 +26,7 @@ export function draw(_state, records, context) {
   return {
     summary: layout.meta.summary, credit: layout.meta.credit,
     parts: [{
-      kind: "drawing", label: layout.meta.alt, width: SIZE.width, height: SIZE.height, body, rows: rows(data),
+      kind: "drawing", label: layout.meta.alt, width: WIDTH, height: HEIGHT, body, rows: rows(data),
     }, { kind: "legend", items: layout.meta.legend ?? [] }],
   };
 }
@@ -42,13 +41,13 @@ function scales(data, layout) {
   const xs = data.flatMap((trace) => trace.x);
   const [x0, x1] = layout.xaxis.range ?? [Math.min(...xs), Math.max(...xs)];
   const [y0, y1] = layout.yaxis.range; // powers of ten on a logarithmic axis, as the heights of labels are
-  const width = SIZE.width - SIZE.left - SIZE.right;
-  const height = SIZE.height - SIZE.top - SIZE.bottom;
+  const { l: left, r, t: top, b } = layout.margin; // as Plotly has them; the upper one leaves room for its buttons
+  const [right, bottom] = [WIDTH - r, HEIGHT - b];
   return {
-    x: (/** @type {number} */ value) => SIZE.left + ((value - x0) / (x1 - x0 || 1)) * width,
-    y: (/** @type {number} */ level) => SIZE.top + ((y1 - level) / (y1 - y0)) * height,
+    x: (/** @type {number} */ value) => left + ((value - x0) / (x1 - x0 || 1)) * (right - left),
+    y: (/** @type {number} */ level) => top + ((y1 - level) / (y1 - y0)) * (bottom - top),
     level: layout.yaxis.type === "log" ? Math.log10 : (/** @type {number} */ value) => value,
-    xs: layout.xaxis.tickvals ?? [...new Set(xs)], right: SIZE.width - SIZE.right, bottom: SIZE.height - SIZE.bottom,
+    xs: layout.xaxis.tickvals ?? [...new Set(xs)], left, right, top, bottom,
   };
 }
 
@@ -57,15 +56,15 @@ function grid(axes, layout) {
   let body = "";
   layout.yaxis.tickvals.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
     const y = axes.y(axes.level(value)).toFixed(1);
-    body += `<path class="hair" d="M${SIZE.left} ${y}H${axes.right}"/>`;
-    body += `<text class="muted" x="${SIZE.left - 8}" y="${Number(y) + 4}" text-anchor="end">${escape(layout.yaxis.ticktext[i])}</text>`;
+    body += `<path class="hair" d="M${axes.left} ${y}H${axes.right}"/>`;
+    body += `<text class="muted" x="${axes.left - 8}" y="${Number(y) + 4}" text-anchor="end">${escape(layout.yaxis.ticktext[i])}</text>`;
   });
   axes.xs.forEach((/** @type {number} */ x, /** @type {number} */ i) => {
     body += `<text class="muted" x="${axes.x(x).toFixed(1)}" y="${axes.bottom + 18}" text-anchor="middle">${escape(layout.xaxis.ticktext?.[i] ?? x)}</text>`;
   });
-  body += `<path class="axis" d="M${SIZE.left} ${SIZE.top}V${axes.bottom}H${axes.right}"/>`;
-  body += `<text class="muted" x="${(SIZE.left + axes.right) / 2}" y="${axes.bottom + 38}" text-anchor="middle">${escape(layout.xaxis.title.text)}</text>`;
-  return body + `<text class="muted" transform="translate(14 ${(SIZE.top + axes.bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(layout.yaxis.title.text)}</text>`;
+  body += `<path class="axis" d="M${axes.left} ${axes.top}V${axes.bottom}H${axes.right}"/>`;
+  body += `<text class="muted" x="${(axes.left + axes.right) / 2}" y="${axes.bottom + 38}" text-anchor="middle">${escape(layout.xaxis.title.text)}</text>`;
+  return body + `<text class="muted" transform="translate(14 ${(axes.top + axes.bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(layout.yaxis.title.text)}</text>`;
 }
 
 /** @param {any} trace @param {any} axes */

@@ -12,7 +12,8 @@ const WIDTH = 680;
 const PER_ROW = 3;
 const LEVELS = 10;
 const GAP = 26;
-const TOP = 30; // room for Plotly's buttons
+const DIRECTIONS = "rows ↓ the token that looks · columns → the token that is looked at";
+const TOP = 30; // room for the words on rows and columns, and for Plotly's buttons
 
 /** @param {State} state @param {Context} context */
 export function fields(state, context) {
@@ -35,12 +36,13 @@ export function draw(state, records, context) {
     const [x, y] = [(head % PER_ROW) * (side + GAP), TOP + Math.floor(head / PER_ROW) * (side + GAP + 6)];
     return `<g transform="translate(${x.toFixed(1)} ${y.toFixed(1)})">${panel(weights, head, side, title(recording, head))}</g>`;
   }).join("");
+  const words = `<text class="muted" x="0" y="12">${escape(DIRECTIONS)}</text>`;
   return {
     summary: `Layer ${state.layer}: ${heads} query heads; each row is a token that looks, each column a token that is looked at.`,
     parts: [
       { kind: "drawing", label: `Attention weights of ${heads} query heads in layer ${state.layer}`, width: WIDTH,
-        height: TOP + Math.ceil(heads / PER_ROW) * (side + GAP + 6), body, rows: rows(weights, file) },
-      { kind: "legend", items: [{ swatch: "weight", text: "weight; pale: near 0, deep: near 1" }, { text: "above the diagonal: masked" }] },
+        height: TOP + Math.ceil(heads / PER_ROW) * (side + GAP + 6), body: words + body, rows: rows(weights, file) },
+      { kind: "legend", items: [{ swatch: "scale", text: "weight, from 0 to 1, the same in all panels" }, { text: "above the stairs: masked" }] },
     ],
   };
 }
@@ -55,7 +57,14 @@ export function plotly(spec, state, records, context) {
     y: tokens.map((/** @type {any} */ one) => one.position), customdata: names.map((/** @type {string} */ row) => names.map((/** @type {string} */ column) => [row, column])) }));
   const ranges = { x: [-0.5, tokens.length - 0.5], y: [tokens.length - 0.5, -0.5] };
   const axes = Object.entries(spec.layout).filter(([name]) => /^[xy]axis\d*$/.test(name));
-  return { data, layout: { ...spec.layout, ...Object.fromEntries(axes.map(([name, axis]) => [name, { ...axis, range: ranges[/** @type {"x"|"y"} */ (name[0])] }])) } };
+  const shapes = data.map((/** @type {any} */ trace) => ({ type: "path", path: stairs(tokens.length), xref: trace.xaxis, yref: trace.yaxis }));
+  return { data, layout: { ...spec.layout, shapes, ...Object.fromEntries(axes.map(([name, axis]) => [name, { ...axis, range: ranges[/** @type {"x"|"y"} */ (name[0])] }])) } };
+}
+
+/** The edge between what is read and what is masked, in the units of Plotly's axes: without it a masked cell looks like a
+ *  weight of 0. @param {number} n */
+function stairs(n) {
+  return `M-0.5,-0.5${Array.from({ length: n }, (_, i) => `V${i - 0.5}H${i + 0.5}`).join("")}V${n - 0.5}H-0.5Z`;
 }
 
 /** @param {State} state @param {import("./common.js").Records} records @param {import("./common.js").Recording} recording */

@@ -197,17 +197,24 @@ function legend(part) {
   let y = 12;
   const body = part.items.map((/** @type {any} */ item) => {
     const boxed = item.swatch && !UNBOXED.has(item.swatch);
-    const w = item.text.length * SANS + (boxed ? 40 : 22);
+    const w = item.text.length * SANS + (boxed ? roomOf(item.swatch) + 22 : 22);
     if (x > 0 && x + w > WIDTH - 40) [x, y] = [0, y + 18];
-    const drawn = (boxed ? swatch(item.swatch, x, y - 10) : "") + text(x + (boxed ? 18 : 0), y, item.text, { muted: true });
+    const drawn = (boxed ? swatch(item.swatch, x, y - 10) : "") + text(x + (boxed ? roomOf(item.swatch) : 0), y, item.text, { muted: true });
     x += w;
     return drawn;
   }).join("");
   return { height: y + 2, body };
 }
 
+/** @param {string} swatch */
+function roomOf(swatch) {
+  return swatch === "scale" ? 66 : 18;
+}
+
 /** @param {string} name @param {number} x @param {number} y */
 function swatch(name, x, y) {
+  if (name === "scale") return [0, 0.25, 0.5, 0.75, 1].map((share, i) => box(x + i * 12, y + 0.5, 12, 11, mix(LIGHT.weight, share), LIGHT.line)).join("");
+  if (name === "final") return box(x + 0.5, y + 0.5, 11, 11, LIGHT.paper, LIGHT.line, 1, true);
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
   if (name.startsWith("line-")) return `<path class="l-${name.slice(5)}" stroke-width="2"${name === "line-key" ? ' stroke-dasharray="4 2"' : ""} d="M${x} ${y + 6}h14"/>`;
   if (name === "new" || name === "now") return box(x + 1, y + 1, 10, 10, LIGHT.paper, LIGHT.new, 2);
