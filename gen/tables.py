@@ -8,6 +8,7 @@ Knows nothing about HTML or MkDocs.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,8 @@ from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, shown
 KEY = re.compile(r"\{(num|val):([^{}]+)\}")
 STEPS = {"B": 1, "bytes": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NO_BREAK, NARROW = "\u00a0", "\u202f"  # spaces at which a line is never broken
+ROUNDING = Context(prec=400, rounding=ROUND_HALF_UP)
 FORMATS = "none, B, bytes, KiB, MiB, GiB, %, sci, text, x, .0f to .9f"
 
 
@@ -34,6 +37,7 @@ class Number:
     key: str  # path below the record's values
     exact: str  # as the file has it
     text: str
+    precision: str = ""  # how far `exact` can be trusted, in words; nothing to say of a text
 
 
 def file_of(record: str) -> str:
@@ -102,11 +106,21 @@ class Records:
         key, _, form = (part.strip() for part in text.partition("|"))
         record, path, value = self.value(key)
         exact = value if isinstance(value, str) else io.canonical(value).decode().strip()
-        return Number(record, path, exact, shown_as(value, form, key))
+        tolerance = self.document(record)["identity"]["tolerance"]
+        return Number(record, path, exact, shown_as(value, form, key), precision(path, value, tolerance))
 
     def plain(self, text: str) -> str:
         """`text` with every `{val:…}` replaced by what it stands for."""
         return KEY.sub(lambda match: self.number(match[2]).text, text)
+
+
+def precision(key: str, value: Any, tolerance: dict[str, float]) -> str:
+    """How far a recorded value can be trusted: whole numbers are counted, others were rounded when they were written down."""
+    if key.endswith("_bound"):
+        return "a bound that every run must keep"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "exact"
+    return f"4 significant digits, tolerance ±{_scientific(tolerance['absolute'])}" if isinstance(value, float) else ""
 
 
 def _child(value: Any, step: str) -> Any:
@@ -142,12 +156,12 @@ def shown_as(value: Any, form: str, key: str = "value") -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnknownKey(f"key {key!r} holds {value!r}, which is no number: write `{key}|text`.")
     if re.fullmatch(r"\.\df", form):
-        return _sign(f"{value:,{form}}")
+        return _sign(_fixed(value, int(form[1])))
     if form in STEPS:
-        return f"{_short(value / STEPS[form])} {'B' if form == 'bytes' else form}"
+        return f"{_short(value / STEPS[form])}{NO_BREAK}{'B' if form == 'bytes' else form}"
     forms: dict[str, Callable[[float], str]] = {
         "": _short,
-        "%": lambda number: f"{_short(100 * number)}%",
+        "%": _percent,
         "sci": _scientific,
         "x": _ratio,
     }
@@ -163,19 +177,33 @@ def _short(number: float) -> str:
     return _sign(f"{number:.4g}") if abs(number) >= 1e-3 else _scientific(number)
 
 
+def _fixed(number: float | Decimal, decimals: int) -> str:
+    """With so many decimals, thousands separated. Halves go up, as they are written: what is recorded as 0.125 is 0.13."""
+    return f"{ROUNDING.quantize(Decimal(str(number)), Decimal(1).scaleb(-decimals)):,}"
+
+
+def _percent(share: float) -> str:
+    """36.7 %, as in pictures; whole percents without a decimal, and what is not zero never as zero."""
+    if 0 < share < 0.0005:
+        return f"<{NARROW}0.1{NARROW}%"
+    hundredths = Decimal(str(share)).scaleb(2)
+    whole = hundredths == hundredths.to_integral_value() or share > 0.9995
+    return f"{_sign(_fixed(hundredths, 0 if whole else 1))}{NARROW}%"
+
+
 def _ratio(number: float) -> str:
     """7.8×, 120×, 0.062×."""
     if abs(number) >= 100:
-        return f"{number:,.0f}×"
-    return f"{_sign(f'{number:.1f}'.removesuffix('.0') if abs(number) >= 1 else f'{number:.2g}')}×"
+        return f"{_fixed(number, 0)}×"
+    return f"{_sign(_fixed(number, 1).removesuffix('.0') if abs(number) >= 1 else f'{number:.2g}')}×"
 
 
 def _scientific(number: float) -> str:
-    """1.2 × 10⁻⁵; a power of ten alone as 10⁻⁵."""
+    """1.2 × 10⁻⁵, in one piece; a power of ten alone as 10⁻⁵."""
     mantissa, _, exponent = f"{number:.1e}".partition("e")
     mantissa = mantissa.removesuffix(".0")
     power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
-    return power if mantissa == "1" else f"{_sign(mantissa)} × {power}"
+    return power if mantissa == "1" else f"{_sign(mantissa)}{NO_BREAK}×{NO_BREAK}{power}"
 
 
 def _sign(digits: str) -> str:

@@ -14,7 +14,7 @@ from gen.tables import KEY, Number, Records, file_of
 
 FIGURES = {figure.id: figure for figure in artefacts.FIGURES}
 LISTS = {"figures": catalogue.to_html, "data": reference.data_html, "ledger": reference.ledger_html}
-TEX = {",": "{,}", "\u2212": "-", "×": r"\times ", "%": r"\%"}
+TEX = {",": "{,}", "\u2212": "-", "×": r"\times ", "%": r"\%", "<": r"\lt ", "\u00a0": "~", "\u202f": r"\,"}
 
 
 class Page:
@@ -76,7 +76,7 @@ class Page:
 
     def tex(self, body: str) -> str:
         """A number as TeX."""
-        text = self.records.number(body).text
+        text = self.records.number(body).text.replace("\u00a0×\u00a0", "×")
         return "".join(TEX.get(letter, letter) for letter in text)
 
     # --- on a line of its own --------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def _figure(name: str) -> artefacts.Figure:
 
 def _origin(number: Number) -> str:
     """Where a number comes from, as attributes."""
-    facts: dict[str, Any] = {"record": number.record, "key": number.key, "exact": number.exact}
-    return "".join(f' data-{name}="{escape(text)}"' for name, text in facts.items())
+    facts = {"record": number.record, "key": number.key, "exact": number.exact, "precision": number.precision}
+    return "".join(f' data-{name}="{escape(text)}"' for name, text in facts.items() if text)
 
 
 def _value(number: Number, name: str = "", origin: str = "") -> str:

@@ -27,10 +27,10 @@ VALUES: dict[str, dict[str, Any]] = {
         "short_label": "Model",
         "bytes": 46080,
         "share": 0.3,
-        "stand_in": False,
+        "seeded": False,
     },
     "cat": {"prompt_text": "the cat sat", "tokens_total": 15, "tokens": [{"text": " a|b"}, {"text": "<i>"}]},
-    "one-token": {"total": {"flops": 3.4e9, "ratio": 7.81}, "bound": 1.2e-5, "minus": -2.5},
+    "one-token": {"total": {"flops": 3.4e9, "ratio": 7.81}, "bound": 1.2e-5, "noise_bound": 5e-5, "minus": -2.5},
     "cat/kv-00": {"k": [[0.25, -1.0]]},
 }
 
@@ -103,6 +103,7 @@ def build(site: Site, rows: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             io.write(docs / name, (HEAD * (name.endswith(".md") and not text.startswith("---")) + text).encode())
         os.makedirs(tmp_path / "out", exist_ok=True)
         monkeypatch.setenv("KVREF_SITE", site.name)
+        monkeypatch.delenv("SITE_URL", raising=False)
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795910400")
         config = load_config(
             str(ROOT / "mkdocs.yml"),

@@ -47,7 +47,7 @@ def test_figures_are_written_with_their_sentences(site: Site, drawing: list[str]
     assert {"cover.svg", "cover.csv", "cover.json", "lanes.plotly.json", "stamp.json"} <= names
     assert "cover.plotly.json" not in names
     about = io.read(site.figures / "cover.json")
-    assert (about["title"], about["finding"]) == ("All 15 tokens.", "45 KiB of “x”.")
+    assert (about["title"], about["finding"]) == ("All 15 tokens.", "45\u00a0KiB of “x”.")
     assert about["licence"].startswith("CC BY 4.0")
     assert about["cells"] == [{"part": "tokens", "text": "the", "value": 1195}]
     assert about["fields"] == ["step"]

@@ -12,28 +12,35 @@ from tests.gen.right.conftest import VALUES, write_data
     ("value", "form", "shown"),
     [
         (46080, "", "46,080"),
-        (46080, "KiB", "45 KiB"),
-        (23040, "KiB", "22.5 KiB"),
-        (47185920, "MiB", "45 MiB"),
-        (46080, "bytes", "46,080 B"),
-        (46080, "B", "46,080 B"),
-        (1.25 * 1024**3, "GiB", "1.25 GiB"),
-        (0.3, "%", "30%"),
-        (0.1234, "%", "12.34%"),
-        (1.2e-5, "sci", "1.2 × 10⁻⁵"),
+        (46080, "KiB", "45\u00a0KiB"),
+        (23040, "KiB", "22.5\u00a0KiB"),
+        (47185920, "MiB", "45\u00a0MiB"),
+        (46080, "bytes", "46,080\u00a0B"),
+        (46080, "B", "46,080\u00a0B"),
+        (1.25 * 1024**3, "GiB", "1.25\u00a0GiB"),
+        (0.3, "%", "30\u202f%"),
+        (0.1234, "%", "12.3\u202f%"),
+        (0.3665, "%", "36.7\u202f%"),  # a half in decimals, a little less as a binary fraction
+        (0.5001, "%", "50.0\u202f%"),
+        (0.00031, "%", "<\u202f0.1\u202f%"),
+        (0.9997, "%", "100\u202f%"),
+        (0, "%", "0\u202f%"),
+        (1.2e-5, "sci", "1.2\u00a0×\u00a010⁻⁵"),
         (1e-5, "sci", "10⁻⁵"),
-        (3.4e9, "sci", "3.4 × 10⁹"),
+        (3.4e9, "sci", "3.4\u00a0×\u00a010⁹"),
         (7.81, "x", "7.8×"),
         (12.0, "x", "12×"),
         (0.062, "x", "0.062×"),
         (1.26e-3, ".2f", "0.00"),
         (8.126, ".2f", "8.13"),
+        (8.125, ".2f", "8.13"),
+        (1e22, ".9f", "10,000,000,000,000,000,000,000.000000000"),
         (12345.0, ".0f", "12,345"),
         (-2.5, "", "\u22122.5"),
         (-2.5, ".1f", "\u22122.5"),
         (100000.0, "", "100,000"),
         (0.123456, "", "0.1235"),
-        (1.5e-6, "", "1.5 × 10⁻⁶"),
+        (1.5e-6, "", "1.5\u00a0×\u00a010⁻⁶"),
         (" sat", "text", "sat"),
         ("sat", "", "sat"),
     ],
@@ -48,7 +55,18 @@ def test_a_key_gives_value_file_and_path(records: Records) -> None:
     assert number.record == "smollm2-135m-instruct/one-token"
     assert records.number("cat.tokens.-1.text|text").text == "<i>"
     assert records.number("cat/kv-00.k.0.1|.1f").text == "\u22121.0"
-    assert records.plain("all {val:cat.tokens_total} of {num:model.bytes|KiB}") == "all 15 of 45 KiB"
+    assert records.plain("all {val:cat.tokens_total} of {num:model.bytes|KiB}") == "all 15 of 45\u00a0KiB"
+
+
+def test_a_number_says_how_far_it_can_be_trusted(records: Records) -> None:
+    keys = ("model.bytes", "one-token.total.ratio", "one-token.noise_bound", "cat.prompt_text", "model.seeded|text")
+    assert [records.number(key).precision for key in keys] == [
+        "exact",
+        "4 significant digits, tolerance ±2\u00a0×\u00a010⁻⁴",
+        "a bound that every run must keep",
+        "",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +88,7 @@ def test_an_unknown_key_names_the_nearest(records: Records, key: str, nearest: s
     assert nearest in str(problem.value)
 
 
-@pytest.mark.parametrize("text", ["model.bytes|MB", "model.bytes|.12f", "cat.prompt_text|KiB", "model.stand_in"])
+@pytest.mark.parametrize("text", ["model.bytes|MB", "model.bytes|.12f", "cat.prompt_text|KiB", "model.seeded"])
 def test_a_format_that_does_not_fit_is_refused(records: Records, text: str) -> None:
     with pytest.raises(UnknownKey, match=r"format|is no number"):
         records.number(text)
