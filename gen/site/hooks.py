@@ -87,7 +87,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.site_url = _build.site_url
     config.markdown_extensions = [*config.markdown_extensions, Keys(_build)]
     config.extra["kv"] = {
-        "stand_in": bool(_build.facts.get("stand_in")),
+        "stand_in": bool(_build.facts.get("seeded")),
         "published": _build.published,
         "model": escape(str(_build.facts["label"])),
     }
