@@ -67,7 +67,8 @@ def check(site: Site, model_id: str, records: list[Record], *, complete: bool) -
         more = len(lines) - SHOWN_DIFFERENCES
         lines = lines[:SHOWN_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
         touched = sorted({_record_name(site, model_id, key) for key, _, _ in found.differences} & commands.keys())
-        mend = commands[touched[0]] if len(touched) == 1 else manifest.mend(site)
+        one = commands[touched[0]] + (" --write" if site.published else "") if len(touched) == 1 else None
+        mend = one or manifest.mend(site)
         raise CheckFailed("the recomputed numbers differ:\n  " + "\n  ".join(lines) + f"\nIf that is right: {mend}")
     manifest.verify(site)
     where = f" at {found.worst_key}" if found.worst else ""

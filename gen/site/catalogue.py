@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from gen.site.expand import Page
 
 HASH_DIGITS = 12
+CHECKING = """\
+<p>The command of an entry computes its record again from the weights. {check} Whole numbers, texts and the lengths of lists must be the
+same. A number with decimals was rounded to four significant digits when it was written down and stands for all numbers that round to it;
+a fresh one may lie outside them by its tolerance, which allows for machines that add in another order. A key that ends in
+<code>_bound</code> holds a limit, and what is measured anew must not exceed it.</p>
+<p>A key leads from <code>values</code> of a file to one number: names, and places counted from zero. In <code>cat/kv-02</code>,
+<code>k.2.2.3</code> is <code>k[2][2][3]</code>: of the keys that of position <code>2</code>, KV head <code>2</code>, number
+<code>3</code>. In <code>cat/attention-02</code> the places are position, query head, and number or key.</p>"""
 
 
 def record_anchor(record: str, own_model: str) -> str:
@@ -22,7 +30,7 @@ def to_html(page: "Page") -> str:
     """Every figure, then every record by model."""
     parts = ['<h2 id="figures">Figures</h2>', '<dl class="kv-catalogue">']
     parts += [_figure(page, figure) for figure in artefacts.FIGURES]
-    parts += ["</dl>", '<h2 id="records">Records</h2>', _manifest(page)]
+    parts += ["</dl>", '<h2 id="records">Records</h2>', _manifest(page), _checking(page)]
     for model in page.records.models:
         label = page.records.document(f"{model}/model")["values"]["label"]
         parts += [f'<h3 id="records-{model}">{_mark(label)}</h3>', '<dl class="kv-catalogue">']
@@ -54,6 +62,15 @@ def _manifest(page: "Page") -> str:
     )
 
 
+def _checking(page: "Page") -> str:
+    """How one record is computed again and compared, what may differ, and how to read a key."""
+    published = (
+        "It compares and writes nothing: <code>python -m gen run cat</code> checks one, <code>python -m gen run</code> all."
+    )
+    local = "With <code>--check</code> it compares and writes nothing."
+    return CHECKING.format(check=published if page.published else local)
+
+
 def _tables(page: "Page") -> list[str]:
     """What no run makes: tables kept by hand, each row with its sources."""
     parts = ['<h3 id="records-geometry">Tables kept by hand</h3>', '<dl class="kv-catalogue">']
@@ -68,11 +85,11 @@ def _record(page: "Page", record: str, shards: list[str]) -> str:
     document = page.records.document(record)
     identity = document["identity"]
     facts = {
-        "command": f"<code>{escape(str(identity['command']))}</code>",
+        "computed and compared by": f"<code>{escape(str(identity['command']))}</code>",
         "model": _mark(identity["model"]),
         "revision": f"<code>{escape(str(identity['revision']))}</code>",
         "weights": f"<code>{escape(_weights(identity))}</code>",
-        "tolerance": f"<code>{escape(_tolerance(identity['tolerance']))}</code>",
+        "tolerance": _tolerance(identity["tolerance"]),
         "recorded": f"<time>{escape(str(document['environment'].get('date', 'unknown')))}</time>",
     }
     lines = "<br>".join(f"{name}: {text}" for name, text in facts.items())
@@ -88,9 +105,9 @@ def _id(page: "Page", record: str) -> str:
 
 def _file(page: "Page", record: str) -> str:
     """A link to a file, with the beginning of its hash."""
-    file = file_of(record)
-    digits = f'<code class="kv-hash">sha256 {page.records.hashes[file][:HASH_DIGITS]}</code>'
-    return f'<a href="{page.to(f"data/{file}")}"><code>{escape(file)}</code></a> {digits}'
+    digits = f'<code class="kv-hash">sha256 {page.records.hashes[file_of(record)][:HASH_DIGITS]}</code>'
+    file = f"data/{file_of(record)}"
+    return f'<a href="{page.to(file)}"><code>{escape(file)}</code></a> {digits}'
 
 
 def _weights(identity: dict[str, Any]) -> str:
@@ -100,10 +117,12 @@ def _weights(identity: dict[str, Any]) -> str:
     return f"sha256 {str(identity['weights_sha256'])[:HASH_DIGITS]}"
 
 
-def _tolerance(tolerance: object) -> str:
-    if isinstance(tolerance, dict):
-        return ", ".join(f"{name} {value:g}" for name, value in sorted(tolerance.items()))
-    return str(tolerance)
+def _tolerance(tolerance: dict[str, float]) -> str:
+    """The two limits in words: each of them holds."""
+    return (
+        f"at most <code>{tolerance['absolute']:g}</code>, and at most <code>{tolerance['of_largest']:g}</code> times the "
+        "largest number under its key in the file"
+    )
 
 
 def _mark(text: object) -> str:

@@ -65,7 +65,7 @@ def _keys(kind: Kind) -> Iterator[str]:
 
 def _files(page: "Page", files: list[str], hashes: dict[str, str]) -> Iterator[str]:
     lines = [
-        f'<li><a href="{page.to(f"data/{name}.json")}"><code>{escape(name)}.json</code></a><br>'
+        f'<li><a href="{page.to(f"data/{name}.json")}"><code>data/{escape(name)}.json</code></a><br>'
         f'<code class="kv-hash">{hashes[name]}</code></li>'
         for name in sorted(files)
     ]

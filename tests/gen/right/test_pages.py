@@ -24,7 +24,7 @@ def test_a_figure_has_caption_numbers_and_tools(build: Build) -> None:
     caption = figure[figure.index("<figcaption") : figure.index("</figcaption>")]
     assert "All <a " in caption
     assert '<data value="15">15</data></a> tokens.' in caption
-    assert '<data value="46080">45 KiB</data></a> of “x”.' in caption
+    assert '<data value="46080">45\u00a0KiB</data></a> of “x”.' in caption
     words = re.sub("<pre>.*?</pre>|<[^>]*>", " ", figure[figure.index('<div class="kv-tools"') :], flags=re.DOTALL)
     assert re.findall(r"cite|link|data|SVG|PNG|CSV|JSON|CC BY 4.0", words.replace("data/", "")) == [
         *("cite", "link", "data", "SVG", "PNG", "CSV", "JSON", "CC BY 4.0"),
@@ -65,7 +65,9 @@ def test_figures_and_records_are_listed(build: Build) -> None:
         assert f'id="{anchor}"' in html
     assert "Model &amp; Co, from Q4_1" in html
     assert "<time>2026-11-29</time>" in html
-    assert "absolute 0.0002, of_largest 0.0001" in html
+    assert "at most <code>0.0002</code>, and at most <code>0.0001</code> times the largest number" in html
+    assert "With <code>--check</code> it compares and writes nothing." in html  # the made-up site is not the published one
+    assert "<code>data/recomputed/smollm2-135m-instruct/cat/kv-00.json</code>" in html
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_the_search_dialog_has_a_name(build: Build) -> None:
 
 def test_banners(build: Build, site: Site) -> None:
     assert "A local site" in (build({}) / "index.html").read_text()
-    write_data(site, VALUES | {"model": VALUES["model"] | {"stand_in": True}})
+    write_data(site, VALUES | {"model": VALUES["model"] | {"seeded": True}})
     assert "small seeded model" in (build({}) / "index.html").read_text()
 
 
