@@ -84,8 +84,8 @@ FIGURES: tuple[Figure, ...] = (
         "learn/before-you-start",
         "strip",
         "The recording as the model sees it: tokens, their numbers and positions.",
-        "{val:cat.prompt_tokens} tokens of prompt, then {val:cat.reply_tokens} of reply, the last of them written and not fed;"
-        " every piece of text has one number.",
+        "{val:cat.prompt_tokens} tokens of prompt, then {val:cat.reply_tokens} of reply, of which {val:cat.reply_tokens_fed}"
+        " were fed again; every piece of text has one number.",
     ),
     Figure(
         "causal-mask",

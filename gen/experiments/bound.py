@@ -42,7 +42,10 @@ def records(context: Context) -> list[Record]:
         "models": {"own": own, SERVED: served},
         "example": _example(served, devices[EXAMPLE["device"]], geometry.find(SERVED)["name"]),
     }
-    what = "FLOPs, bytes and lower bounds on the time of prefills and decode steps on a grid, by formula, in fp16"
+    what = (
+        "FLOPs, bytes and lower bounds on the time of prefills and decode steps on a grid, in fp16, by formula: only scores "
+        "that the causal mask lets through count"
+    )
     return [context.record("bound", "learn/bound", what, values)]
 
 

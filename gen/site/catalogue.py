@@ -16,8 +16,8 @@ same. A number with decimals was rounded to four significant digits when it was 
 a fresh one may lie outside them by its tolerance, which allows for machines that add in another order. A key that ends in
 <code>_bound</code> holds a limit, and what is measured anew must not exceed it.</p>
 <p>A key leads from <code>values</code> of a file to one number: names, and places counted from zero. In <code>cat/kv-02</code>,
-<code>k.2.2.3</code> is <code>k[2][2][3]</code>: of the keys that of position <code>2</code>, KV head <code>2</code>, number
-<code>3</code>. In <code>cat/attention-02</code> the places are position, query head, and number or key.</p>"""
+<code>k.2.2.3</code> is <code>k[2][2][3]</code>: the key of position <code>2</code>, in KV head <code>2</code>, and of its numbers the
+one at <code>3</code>. In <code>cat/attention-02</code> the places are position, query head, and number or key.</p>"""
 
 
 def record_anchor(record: str, own_model: str) -> str:
@@ -85,7 +85,7 @@ def _record(page: "Page", record: str, shards: list[str]) -> str:
     document = page.records.document(record)
     identity = document["identity"]
     facts = {
-        "computed and compared by": f"<code>{escape(str(identity['command']))}</code>",
+        "computed by": f"<code>{escape(str(identity['command']))}</code>",
         "model": _mark(identity["model"]),
         "revision": f"<code>{escape(str(identity['revision']))}</code>",
         "weights": f"<code>{escape(_weights(identity))}</code>",
