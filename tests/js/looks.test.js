@@ -9,7 +9,7 @@ import { JS, ROOT } from "./site.js";
 const css = readFileSync(new URL("docs/assets/css/tokens.css", ROOT), "utf8");
 const block = (from) => Object.fromEntries([...css.slice(css.indexOf(from)).split("}")[0].matchAll(/--kv-([\w-]+): ([^;]+);/g)].map((found) => [found[1], found[2]]));
 const schemes = { default: block('[data-md-color-scheme="default"]'), slate: block('[data-md-color-scheme="slate"]') };
-const ROLES = ["query", "key", "value", "weight", "new", "negative", "shared", "copied", "evicted"];
+const ROLES = ["query", "key", "value", "weight", "new", "negative", "plain", "shared", "copied", "evicted"];
 
 const channels = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 const light = (rgb) => rgb.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
@@ -33,7 +33,7 @@ for (const [name, scheme] of Object.entries(schemes)) {
     }
     for (const text of ["ink", "muted"]) assert.ok(contrast(of(text), of("soft")) >= 4.5, `${text} on soft`);
     const share = Number.parseInt(scheme.tint, 10) / 100;
-    for (const role of ["query", "key", "value", "weight", "negative"]) {
+    for (const role of ["query", "key", "value", "weight", "negative", "plain"]) {
       const under = mixed(of(role), of("paper"), share);
       assert.ok(contrast(of("ink"), under) >= 4.5, `ink on ${role}: ${contrast(of("ink"), under)}`);
     }

@@ -99,6 +99,55 @@ test("a grid keeps its size from step to step, so that nothing below it moves", 
   }
 });
 
+/** The first figure of a picture, drawn with some fields changed. */
+function shown(id, changed = {}) {
+  const figure = all.find((one) => one.id === id);
+  return drawn(figure, validate(figure.picture, figure.context, new Map(Object.entries(changed).map(([name, value]) => [name, String(value)]))));
+}
+
+test("the token that is written last stands in the strip, and is said not to be fed", () => {
+  const figure = all.find((one) => one.id === "next-token");
+  const { id, steps } = figure.context.recordings[0];
+  const { final, reply_tokens: replied, tokens } = record(id);
+  assert.equal(tokens.some((one) => one.position === final.position), false, "it has no place in the cache");
+  const [last, before] = [steps - 1, steps - 2].map((step) => html(shown("next-token", { step })));
+  assert.match(last, /m-final[^]*written, not fed[^]*▸ taken: written, not fed/);
+  assert.match(before, /▸ taken, and fed in the next step/);
+  assert.match(shown("tokens").summary, new RegExp(`then ${replied} of reply`));
+  const others = figure.context.recordings.filter((one) => record(one.id).final.stop);
+  for (const one of others) assert.match(html(shown("next-token", { recording: one.id, step: "last" })), /ends the reply, not fed/);
+});
+
+test("only blocks that are held are drawn", () => {
+  const { blocks, room } = shown("lanes", { step: 1 }).parts.find((part) => part.kind === "blocks");
+  assert.deepEqual([blocks.length, room], [1, 3]);
+  assert.equal(shown("lanes").parts.find((part) => part.kind === "blocks").blocks.length, 4);
+});
+
+test("on the scale of intensities each decade is as wide as the next, and small bars can be seen", () => {
+  const { rows } = shown("tour-intensity").parts.find((part) => part.name === "intensity");
+  const { marks } = rows.at(-1).cells[0];
+  assert.deepEqual(marks.map((one) => one.text), ["1", "10", "100", "1,000"]);
+  for (const row of rows.slice(0, -1)) {
+    const [cell] = row.cells;
+    assert.ok(cell.bar > 0.015 && cell.bar <= 1, row.head.text);
+    assert.ok(Math.abs(10 ** (cell.bar * (marks.length - 1)) / Number(cell.exact) - 1) < 1e-9);
+  }
+});
+
+test("a phone shows score and weight beside the token", () => {
+  const { columns, rows } = shown("decode-row").parts.find((part) => part.name === "keys");
+  assert.deepEqual(columns.slice(0, 2).map((one) => one.text), ["score", "weight"]);
+  assert.match(rows[1].cells[1].key, /^weights\./);
+});
+
+test("a picture that leaves the page names itself, its data and its licence, and has no box without a meaning", () => {
+  for (const { id, html: page } of all) assert.match(page, new RegExp(`&quot;source&quot;:&quot;Figure ${id} · data SHA-256 [0-9a-f]{12} · CC BY 4.0&quot;`));
+  const drawing = svg(shown("decode-row"), { title: "A title", alt: "x", source: "Figure x · data y · CC BY 4.0" });
+  assert.match(drawing, />A title<\/text>[^]*>Figure x · data y · CC BY 4.0<\/text>/);
+  assert.doesNotMatch(drawing, /<rect[^>]*width="11" height="11"[^>]*\/><text[^>]*>(colour:|◥)/);
+});
+
 test("Plotly gets the chosen layer's numbers, and its panels the chosen recording's size", () => {
   const figure = all.find((one) => one.id === "all-heads");
   const spec = record("figure:all-heads");
@@ -110,5 +159,6 @@ test("Plotly gets the chosen layer's numbers, and its panels the chosen recordin
     assert.equal(data[1].z[2][1], weights[2][1][1]);
     assert.equal(data[0].z[0].at(-1), weights.length > 1 ? null : weights[0][0][0]);
     assert.deepEqual(layout.xaxis.range, [-0.5, weights.length - 0.5]);
+    assert.deepEqual(layout.shapes.map((one) => one.xref), data.map((trace) => trace.xaxis), "each panel has the edge of what is masked");
   }
 });

@@ -97,7 +97,7 @@ function bars(answers, asked) {
   const rows = answers.map((one) => ({
     head: { text: marked(one.row) },
     cells: [one.refused ? { kind: "blank", text: "", say: one.refused }
-      : { kind: "bar", role: "value", bar: Number((one.size.bytes * 10_000n) / largest) / 10_000, text: binary(total(one)), say: `${one.row.name}: ${both(total(one))}`, counted: String(one.size.bytes) }],
+      : { kind: "bar", role: "plain", bar: Number((one.size.bytes * 10_000n) / largest) / 10_000, text: binary(total(one)), say: `${one.row.name}: ${both(total(one))}`, counted: String(one.size.bytes) }],
   }));
   return { kind: "table", name: "memory", look: "bars", corner: "model", label: `Cache of ${asked}`, columns: [{ text: `cache of ${asked}` }], rows };
 }

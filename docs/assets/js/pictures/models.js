@@ -54,7 +54,7 @@ function all(scene, context) {
     const beyond = one.beyond_positions ? `, arithmetic only: it has ${whole(one.max_positions)} positions` : "";
     return {
       head: { text: name, sub: beyond ? `beyond its ${whole(one.max_positions)} positions` : undefined }, mark: id === scene.id ? "now" : undefined,
-      cells: [{ kind: "bar", role: "value", bar: value / largest, text: bytes(value), say: `${name}, ${record.requests[at]} × ${whole(record.tokens)} tokens${beyond}`,
+      cells: [{ kind: "bar", role: "plain", bar: value / largest, text: bytes(value), say: `${name}, ${record.requests[at]} × ${whole(record.tokens)} tokens${beyond}`,
         file, key: `models.${id}.kv_bytes_by_requests.${at}`, exact: String(value) }],
     };
   });
@@ -65,8 +65,8 @@ function all(scene, context) {
 /** The chosen model with the KV heads it has, and with one for each query head. @param {Scene} scene */
 function heads({ file, one, id, at }) {
   const list = [
-    { text: `${one.kv_heads} KV heads, as it is`, value: one.kv_bytes_by_requests[at], key: "kv_bytes_by_requests", role: "value" },
-    { text: `${one.query_heads}, one a query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "negative" },
+    { text: `${one.kv_heads} KV heads, as it is`, value: one.kv_bytes_by_requests[at], key: "kv_bytes_by_requests", role: "plain" },
+    { text: `${one.query_heads}, one a query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "again" },
   ];
   const rows = list.map(({ text, value, key, role }) => ({
     head: { text },

@@ -57,7 +57,7 @@ export function draw(state, records, context) {
   return {
     summary: `${one.name}, ${who} of ${whole(Number(state.context))} tokens: a decode step reads ${bytes(one.decode.bytes[row][column])}, ${percent(share)} of it cache.`,
     credit: credit(scene),
-    parts: [parts(scene), shares(scene), { kind: "legend", items: [{ swatch: "value", text: "share of the bytes that is cache, in percent; the rest is weights" }] }],
+    parts: [parts(scene), shares(scene), { kind: "legend", items: [{ swatch: "plain", text: "share of the bytes that is cache, in percent; the rest is weights" }] }],
   };
 }
 
@@ -65,8 +65,8 @@ export function draw(state, records, context) {
 function parts({ file, one, id, row, column }) {
   const total = one.decode.bytes[row][column];
   const list = [
-    { text: "weights, once", value: one.weight_bytes_read, key: "weight_bytes_read", role: "negative" },
-    { text: "cache, of every sequence", value: one.decode.kv_bytes[row][column], key: `decode.kv_bytes.${row}.${column}`, role: "value" },
+    { text: "weights, once", value: one.weight_bytes_read, key: "weight_bytes_read", role: "again" },
+    { text: "cache, of every sequence", value: one.decode.kv_bytes[row][column], key: `decode.kv_bytes.${row}.${column}`, role: "plain" },
   ];
   const rows = list.map(({ text, value, key, role }) => ({
     head: { text }, cells: [{ kind: "bar", role, bar: value / total, text: bytes(value), say: text, file, key: `models.${id}.${key}`, exact: String(value) }],
@@ -81,7 +81,7 @@ function shares({ file, record, one, id, row, column }) {
     cells: record.batches.map((/** @type {number} */ batch, /** @type {number} */ c) => {
       const share = one.decode.kv_share[r][c];
       return {
-        kind: "number", text: share < 0.005 ? "<1" : fixed(share * 100, 0), role: "value", t: share, mark: r === row && c === column ? "now" : undefined,
+        kind: "number", text: share < 0.005 ? "<1" : fixed(share * 100, 0), role: "plain", t: share, mark: r === row && c === column ? "now" : undefined,
         say: `context ${whole(tokens)}, batch ${batch}: share of cache`, file, key: `models.${id}.decode.kv_share.${r}.${c}`, exact: String(share),
       };
     }),

@@ -66,11 +66,11 @@ function drawing(scene) {
   }));
   const prefill = { name: "prefill", at: [one.prefill.intensity[row], on.prefill.flops_per_second[row]],
     keys: [`models.${id}.prefill.intensity.${row}`, `models.${id}.on.${device}.prefill.flops_per_second.${row}`] };
-  const dots = trail.map((/** @type {any} */ dot, /** @type {number} */ c) => (c === column ? "" : `<circle class="f-value" fill-opacity=".45" cx="${x(dot.at[0])}" cy="${y(dot.at[1])}" r="3"/>`)).join("");
+  const dots = trail.map((/** @type {any} */ dot, /** @type {number} */ c) => (c === column ? "" : `<circle class="f-plain" fill-opacity=".45" cx="${x(dot.at[0])}" cy="${y(dot.at[1])}" r="3"/>`)).join("");
   const now = trail[column];
   const body = axes() + limit(one.intensity_limit[row]) + roofLine(roof) + dots
-    + mark(now.at, `${now.name}`, `<circle class="f-value" cx="${x(now.at[0])}" cy="${y(now.at[1])}" r="6"/>`, "value")
-    + mark(prefill.at, prefill.name, `<rect class="f-query" x="${x(prefill.at[0]) - 6}" y="${y(prefill.at[1]) - 6}" width="12" height="12"/>`, "query");
+    + mark(now.at, `${now.name}`, `<circle class="f-plain" cx="${x(now.at[0])}" cy="${y(now.at[1])}" r="6"/>`, "plain")
+    + mark(prefill.at, prefill.name, `<rect class="f-again" x="${x(prefill.at[0]) - 6}" y="${y(prefill.at[1]) - 6}" width="12" height="12"/>`, "muted");
   const rows = [...trail, prefill].flatMap((dot) => ["FLOPs per byte", "FLOPs a second at most"].map((what, i) => ["roofline", dot.name, what, scientific(dot.at[i]), dot.at[i], file, dot.keys[i]]));
   const label = `The roof of ${roof.name}: it rises with the FLOPs per byte up to ${fixed(roof.ridge, 0)} and is level from there; ${now.name} lies on the slope at ${significant(now.at[0])}, prefill at ${significant(prefill.at[0])}.`;
   return { kind: "drawing", label, width: SIZE.width, height: SIZE.height, body, rows };
@@ -100,18 +100,18 @@ function roofLine(roof) {
 function limit(intensity) {
   const [at, bottom] = [x(intensity), SIZE.height - SIZE.bottom];
   const left = at > SIZE.left + 150; // else there is no room on that side
-  return `<path class="l-value" stroke-dasharray="2 3" d="M${at} ${SIZE.top + 62}V${bottom}"/><text class="f-value" x="${at + (left ? -6 : 6)}" y="${SIZE.top + 72}" text-anchor="${left ? "end" : "start"}">no batch gets past ${significant(intensity)}</text>`;
+  return `<path class="l-plain" stroke-dasharray="2 3" d="M${at} ${SIZE.top + 62}V${bottom}"/><text class="f-plain" x="${at + (left ? -6 : 6)}" y="${SIZE.top + 72}" text-anchor="${left ? "end" : "start"}">no batch gets past ${significant(intensity)}</text>`;
 }
 
 /** A point with its name beside it, on the side where there is room. @param {number[]} at @param {string} words @param {string} shape @param {string} role */
 function mark(at, words, shape, role) {
   const end = x(at[0]) > SIZE.width - 150;
-  return `${shape}<text class="f-${role}" font-weight="600" x="${x(at[0]) + (end ? 4 : 12)}" y="${y(at[1]) + (role === "query" ? 24 : 14)}" text-anchor="${end ? "end" : "start"}">${escape(words)}</text>`;
+  return `${shape}<text class="f-${role}" font-weight="600" x="${x(at[0]) + (end ? 4 : 12)}" y="${y(at[1]) + (role === "muted" ? 24 : 14)}" text-anchor="${end ? "end" : "start"}">${escape(words)}</text>`;
 }
 
 function legend() {
   return { kind: "legend", items: [
-    { swatch: "value", text: "decode steps, a point for each batch of the grid" }, { swatch: "query", text: "prefill of as many tokens" },
+    { swatch: "plain", text: "decode steps, a point for each batch of the grid" }, { swatch: "again", text: "prefill of as many tokens" },
     { text: "Points lie on the roof because they are the best that is possible; measured ones would lie below it." },
   ] };
 }
