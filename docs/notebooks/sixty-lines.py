@@ -20,13 +20,12 @@
 # **A small seeded model.** The weights below are random numbers drawn from one seed. They show the mechanism, not a language
 # model; every other page uses a trained one.
 #
-# The whole of it, model included, is sixty lines of torch. You may change any of it and run it again: the
+# The whole of it, model included, is sixty lines of torch, blank lines aside. You may change any of it and run it again: the
 # sizes, the seed, the prompt. At the end the same tokens are written twice, with the cache and without one.
 #
 # ## A model to cache
 #
-# The sizes all differ, so that no axis can be taken for another. There are more query heads than KV heads (grouped-query
-# attention), and positions are learned vectors, as in GPT-2.
+# There are more query heads than KV heads (grouped-query attention), and positions are learned vectors, as in GPT-2.
 
 # %%
 import torch
@@ -51,7 +50,8 @@ head = matrix(WIDE, VOCAB)
 # ## The cache
 #
 # Two tensors, one for keys and one for values, with room for every layer, token and KV head. A pass writes its rows behind the
-# old ones and reads all of them. Nothing that was written is touched again.
+# old ones and reads all of them. Nothing that was written is touched again. There is no place for queries: each is used once,
+# by its own token.
 
 
 # %%
@@ -133,7 +133,8 @@ print(f"largest difference between the logits: {(cached - plain).abs().max():.1e
 
 # %% [markdown]
 # The tokens are the same. The logits differ by no more than the rounding of float32, because products of other shapes are added
-# up in another order. **Exact, not approximate.**
+# up in another order. **The method is exact**; what differs is rounding. The last token is written but not fed, so the cache
+# holds all but that one.
 #
 # ## What it saves and what it costs
 

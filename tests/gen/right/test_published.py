@@ -30,9 +30,9 @@ CHROME = frozenset({"nav", "header", "footer", "button", ".md-sidebar", ".md-sea
 # Digits that are part of a name or a definition, each with its reason.
 ALLOWED = {
     r"\bCC BY 4\.0\b": "the name of a licence",
-    r"\bGPT-2\b": "the name of a model",
+    r"\b(?:GPT-2|Gemma 3)\b": "the name of a model",
     r"\bLlama-[23]-\d+B\b": "the name of a model",
-    r"\b(?:float32|float64|fp16|bf16|Q4_1)\b": "the name of a number format",
+    r"\b(?:float32|float64|fp16|bf16|fp8|int8|int4|Q4_1)\b": "the name of a number format",
     r"\bfirst 8\b": "how many columns the picture draws, a setting of the figure",
     r"\b64(?: tokens\b|\s*$)": "the longest prompt that the command takes, a limit of the program",
     r"θ = ": "a letter; the number after it is a mark",

@@ -81,7 +81,7 @@ def test_ridge_points() -> None:
     assert [round(cost.ridge(*device), 1) for device in devices] == [200.6, 153.0, 295.3, 206.1]
 
 
-def test_critical_batch_of_an_h100() -> None:
+def test_critical_batch_of_an_h100_and_of_an_a100() -> None:
     assert [round(cost.critical_batch(*H100, bytes_per_weight=width)) for width in (2, 1)] == [295, 148]
     assert round(cost.critical_batch(312e12, 1.5e12, 2)) == 208  # kipply's A100
 
