@@ -3,18 +3,37 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { about, anchor, citation } from "../../docs/assets/js/around.js";
+import * as memory from "../../docs/assets/js/pictures/memory.js";
+import * as roofline from "../../docs/assets/js/pictures/roofline.js";
 import { fileName, precision } from "../../docs/assets/js/records.js";
+import { validate } from "../../docs/assets/js/state.js";
 
 const context = { figure: "row", recordings: [{ id: "m/cat", model: "m", label: "“the cat sat”" }, { id: "m/chat", model: "m", label: "“Hello”" }] };
 const own = { recording: "m/cat", layer: 2, step: 12 };
 
+const steps = { name: "step", label: "Step", kind: "range", value: 12, min: 0, max: 12 };
+const layers = { name: "layer", label: "Layer", kind: "choice", told: false, value: 2, options: [{ value: 2, text: "2" }, { value: 7, text: "7" }] };
+const picture = { fields: () => [steps, layers] };
+
 test("a caption's sentence says of which state it is true", () => {
-  assert.equal(about(own, own, context, true), "");
-  assert.equal(about(own, { ...own, layer: 7 }, context, true), "");
-  assert.equal(about(own, { ...own, step: 1 }, context, true), "This sentence is about decode step 12.");
-  assert.equal(about({ ...own, step: 0 }, own, context, true), "This sentence is about the prefill.");
-  assert.equal(about(own, { ...own, step: 1 }, context, false), "");
-  assert.equal(about(own, { ...own, recording: "m/chat", step: 1 }, context, false), "This sentence is about “the cat sat”.");
+  assert.equal(about(picture, own, own, context), "");
+  assert.equal(about(picture, own, { ...own, layer: 7 }, context), "");
+  assert.equal(about(picture, own, { ...own, step: 1 }, context), "This sentence is about decode step 12.");
+  assert.equal(about(picture, { ...own, step: 0 }, own, context), "This sentence is about the prefill.");
+  assert.equal(about({ ...picture, bySteps: false }, own, { ...own, step: 1 }, context), "");
+  assert.equal(about(picture, own, { ...own, recording: "m/chat", step: 1 }, context), "This sentence is about “the cat sat”.");
+});
+
+test("of every field that its sentence depends on, and of no other", () => {
+  const models = [{ id: "a", name: "Model A", contexts: [64, 4096] }, { id: "b", name: "Model B", contexts: [64, 4096] }];
+  const bound = { figure: "roofline", options: {}, state: { context: 4096 }, recordings: context.recordings, grid: { models, devices: [{ id: "x", name: "Device X" }, { id: "y", name: "Device Y" }], batches: [1, 64] } };
+  const first = validate(roofline, bound);
+  assert.equal(about(roofline, first, { ...first, model: "b" }, bound), "This sentence is about model Model A.");
+  assert.equal(about(roofline, first, { ...first, device: "y", context: 64, batch: 64 }, bound), "This sentence is about device Device X, context 4,096, batch 1.");
+  const table = { figure: "memory", options: {}, state: {}, recordings: [], models: models.map(({ id, name }) => ({ id, name })) };
+  const sizes = validate(memory, table);
+  assert.equal(about(memory, sizes, { ...sizes, third: "b", device: 24, bits: 4 }, table), "");
+  assert.equal(about(memory, sizes, { ...sizes, tokens: 8192, dtype: "int8", ranks: 2 }, table), "This sentence is about tokens 4,096, cache in fp16, tensor parallel 1 device.");
 });
 
 test("a citation names the state, and leads to it where there is an address", () => {

@@ -2,6 +2,7 @@
 // What stands round a figure follows its state: the caption tells which state its sentence speaks of, "link" leads to
 // the present one, "data" lists the files it was drawn from, and the BibTeX entry has its address.
 
+import { named } from "./controls.js";
 import { address, file, fileName } from "./records.js";
 import { format, validate, withState } from "./state.js";
 
@@ -19,19 +20,21 @@ export function follow(figure) {
   const own = validate(picture, context);
   const address = Object.keys(state).length > 0 ? withState("", context.figure, state) : "";
   around.querySelector(".kv-tool-link")?.setAttribute("href", `${address}#fig-${context.figure}`);
-  tell(around.querySelector("figcaption"), about(own, state, context, picture.bySteps ?? true));
+  tell(around.querySelector("figcaption"), about(picture, own, state, context));
   const code = around.querySelector(".kv-tool-cite code");
   const stated = format(state) === format(own) ? undefined : citation(String(kept(code)[0]?.textContent ?? ""), context.figure, address, state);
   if (code) put(code, stated === undefined ? undefined : [document.createTextNode(stated)]);
   list(figure, around.querySelector(".kv-made"), recordsOf(picture, own, context), recordsOf(picture, state, context));
 }
 
-/** What a caption's sentence is about, where that is not what is shown. @param {State} own @param {State} state @param {any} context
- *  @param {boolean} bySteps whether the sentence holds for its own step alone */
-export function about(own, state, context, bySteps) {
+/** What a caption's sentence is about, where that is not what is shown: the fields that are not told are those for whose
+ *  every value it holds. @param {any} picture @param {State} own @param {State} state @param {any} context */
+export function about(picture, own, state, context) {
   if (state.recording !== own.recording) return `This sentence is about ${context.recordings.find((/** @type {any} */ one) => one.id === own.recording)?.label}.`;
-  if (!bySteps || state.step === own.step) return "";
-  return `This sentence is about ${own.step === 0 ? "the prefill" : `decode step ${own.step}`}.`;
+  const told = (/** @type {import("./state.js").Field} */ field) => (field.name === "step" ? picture.bySteps ?? true : field.told ?? true);
+  const others = picture.fields(own, context).filter((/** @type {any} */ field) => told(field) && state[field.name] !== own[field.name]);
+  if (others.length === 0) return "";
+  return `This sentence is about ${others.map((/** @type {any} */ field) => named({ ...field, value: own[field.name] })).join(", ")}.`;
 }
 
 /** @param {Element|null} caption @param {string} words */

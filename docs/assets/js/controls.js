@@ -3,14 +3,14 @@
 // with a visible label; a range has a button on either side, for those who cannot drag.
 
 import { escape, whole } from "./format.js";
-import { placeOf } from "./state.js";
+import { accept, placeOf, valueAt } from "./state.js";
 
 /** @typedef {import("./state.js").Field} Field */
 
 /** @param {Field[]} fields */
 export function controls(fields) {
   const shown = fields.filter(useful);
-  return shown.length === 0 ? "" : `<form class="kv-controls" autocomplete="off">${shown.map(control).join("")}</form>`;
+  return shown.length === 0 ? "" : `<form class="kv-controls" autocomplete="off">${shown.map(control).join("")}${shown.some((field) => field.typed) ? '<p class="kv-wrong" role="status"></p>' : ""}</form>`;
 }
 
 /** A choice between one thing is none. @param {Field} field */
@@ -59,14 +59,48 @@ function end(field, at, by) {
   return at + by < min || at + by > max ? ' aria-disabled="true"' : "";
 }
 
-/** @param {Field} field @param {number} at */
-function name(field, at) {
-  return field.names?.[at] ?? (field.values ? whole(field.values[at]) : String(at));
+/** @param {Field} field @param {number} at @param {boolean} [alone] as no control has it */
+function name(field, at, alone = false) {
+  return field.names?.[at] ?? (field.values ? whole(field.values[at]) : alone ? whole(at) : String(at));
 }
 
 /** @param {Field} field */
 function options(field) {
   return (field.options ?? []).map((option) => `<option value="${escape(option.value)}"${option.value === field.value ? " selected" : ""}>${escape(option.text)}</option>`).join("");
+}
+
+/** A field and its value in words. @param {Field} field */
+export function named(field) {
+  if (field.name === "step") return field.value === 0 ? "the prefill" : `decode step ${field.value}`;
+  const text = field.options?.find((option) => option.value === field.value)?.text ?? (field.kind === "text" ? String(field.value) : name(field, placeOf(field), true));
+  return `${/^[A-Z][A-Z]|^GiB/.test(field.label) ? field.label : field.label.replace(/^./, (letter) => letter.toLowerCase())} ${text}`;
+}
+
+/** Why what was typed is not taken, or nothing. @param {Field} field @param {string} text */
+export function wrong(field, text) {
+  if (!field.typed || accept(field, text) !== undefined) return "";
+  return `${field.label}: a whole number from ${whole(field.min ?? 0)} to ${whole(field.max ?? 0)}; still showing ${whole(Number(field.value))}.`;
+}
+
+/** Say so beside the controls. @param {HTMLFormElement} form @param {Element} control @param {string} words */
+export function complain(form, control, words) {
+  const line = form.querySelector(".kv-wrong");
+  if (line) line.textContent = words;
+  if (words) control.setAttribute("aria-invalid", "true");
+  else control.removeAttribute("aria-invalid");
+}
+
+/** What a reader chose before anything listened: the controls that no longer stand as they were written.
+ *  @param {HTMLFormElement|null} form @param {Field[]} fields @returns {Map<string, string>} */
+export function touched(form, fields) {
+  const found = new Map();
+  for (const field of form ? fields : []) {
+    const control = /** @type {any} */ (form?.elements.namedItem(field.name));
+    if (!control || field.kind === "text") continue;
+    const written = control.options ? [...control.options].find((option) => option.defaultSelected)?.value : control.defaultValue;
+    if (control.value !== "" && control.value !== written) found.set(field.name, field.kind === "choice" ? control.value : valueAt(field, control.value));
+  }
+  return found;
 }
 
 /** Put a state's values into the controls. @param {HTMLFormElement|null} form @param {Field[]} fields */
@@ -80,6 +114,7 @@ export function sync(form, fields) {
     } else if (found instanceof HTMLInputElement) {
       const at = placeOf(field);
       [found.min, found.max] = ends(field).map(String);
+      if (field.typed) complain(/** @type {HTMLFormElement} */ (form), found, "");
       if (!field.typed || found !== document.activeElement) found.value = String(at); // never under the reader's hands
       if (field.typed) continue;
       found.setAttribute("aria-valuetext", name(field, at));

@@ -3,7 +3,7 @@
 // work, cells can be read, the address keeps the state. Nothing is fetched before the reader does something.
 
 import { follow } from "./around.js";
-import { sync } from "./controls.js";
+import { complain, sync, touched, wrong } from "./controls.js";
 import { draw } from "./draw.js";
 import { showOrigin } from "./numbers.js";
 import { makeReadable, spokenCell } from "./reading.js";
@@ -54,7 +54,8 @@ export class KvFigure extends HTMLElement {
     this.#listen();
     this.picture.adopt?.(this); // what this picture alone has to listen to
     const asked = parse(location.search, this.context.figure);
-    if (asked.size > 0) await this.choose(asked, false);
+    const chosen = touched(this.querySelector("form"), this.fields()); // by a hand faster than the module; it outweighs the address
+    if (asked.size + chosen.size > 0) await this.choose(new Map([...asked, ...chosen]), chosen.size > 0);
     follow(this);
     this.toggleAttribute("live", true);
   }
@@ -64,7 +65,11 @@ export class KvFigure extends HTMLElement {
     form?.addEventListener("submit", (event) => event.preventDefault());
     form?.addEventListener("input", (event) => {
       const control = /** @type {HTMLInputElement|HTMLSelectElement} */ (event.target);
-      if (control.name && control.checkValidity() && control.value !== "") this.choose(new Map([[control.name, this.#meant(control.name, control.value)]]));
+      const field = this.fields().find((/** @type {any} */ one) => one.name === control.name);
+      if (!field) return;
+      const words = wrong(field, control.value);
+      complain(/** @type {HTMLFormElement} */ (form), control, words);
+      if (!words) this.choose(new Map([[field.name, field.kind === "choice" ? control.value : valueAt(field, control.value)]]));
     });
     form?.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest("button") : null;
@@ -84,12 +89,6 @@ export class KvFigure extends HTMLElement {
         if (cell?.file) showOrigin(element, { record: cell.file, key: cell.key, exact: cell.exact, say: cell.say }, byKey);
       },
     });
-  }
-
-  /** The value that a control's own text stands for. @param {string} name @param {string} text */
-  #meant(name, text) {
-    const field = this.state && this.fields().find((/** @type {any} */ one) => one.name === name);
-    return field ? valueAt(field, text) : text;
   }
 
   /** Fetch what the frame shows, so that its cells can be read; the frame stays as it is. */

@@ -31,7 +31,7 @@ export function recordingField(_state, context) {
 export function layerField(state, context) {
   const recording = recordingOf(state, context);
   const options = recording.layers.map((layer) => ({ value: layer, text: String(layer) }));
-  return { name: "layer", label: "Layer", kind: "choice", value: recording.chosen[0].layer, options };
+  return { name: "layer", label: "Layer", kind: "choice", told: false, value: recording.chosen[0].layer, options };
 }
 
 /** Query heads; each is named with the KV head that it reads. @param {State} state @param {Context} context @returns {Field} */
@@ -43,7 +43,7 @@ export function headField(state, context) {
     text: shared ? `${head} (KV head ${kvHead(recording, head)})` : String(head),
   }));
   const chosen = recording.chosen.find((one) => one.layer === state.layer) ?? recording.chosen[0];
-  return { name: "head", label: shared ? "Query head" : "Head", kind: "choice", value: chosen.head, options };
+  return { name: "head", label: shared ? "Query head" : "Head", kind: "choice", told: false, value: chosen.head, options };
 }
 
 /** @param {State} state @param {Context} context @param {number} [first] @returns {Field} */
@@ -56,7 +56,7 @@ export function stepField(state, context, first = 0) {
 /** @returns {Field} */
 export function dimsField() {
   const options = [{ value: "first", text: `first ${DRAWN}` }, { value: "largest", text: `${DRAWN} largest` }];
-  return { name: "dims", label: "Numbers drawn", kind: "choice", value: "first", options };
+  return { name: "dims", label: "Numbers drawn", kind: "choice", told: false, value: "first", options };
 }
 
 /** @param {number} step */

@@ -30,21 +30,21 @@ const EMPTY = { n: 0n, d: 1n };
 export function fields(_state, context) {
   const models = context.models.map(({ id, name }) => ({ value: id, text: name }));
   const none = { value: "none", text: "–" };
-  const named = (/** @type {string} */ name, /** @type {string} */ label, /** @type {(string|number)[]} */ values, /** @type {string|number} */ value, text = String) =>
-    ({ name, label, kind: /** @type {const} */ ("choice"), value, options: values.map((one) => ({ value: one, text: text(one) })) });
-  const typed = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number} */ value, /** @type {number} */ max) =>
-    ({ name, label, kind: /** @type {const} */ ("range"), typed: true, value, min: 1, max });
+  const named = (/** @type {string} */ name, /** @type {string} */ label, /** @type {(string|number)[]} */ values, /** @type {string|number} */ value, text = String, told = true) =>
+    ({ name, label, told, kind: /** @type {const} */ ("choice"), value, options: values.map((one) => ({ value: one, text: text(one) })) });
+  const typed = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number} */ value, /** @type {number} */ max, told = true) =>
+    ({ name, label, told, kind: /** @type {const} */ ("range"), typed: true, value, min: 1, max });
   return [
-    ...SLOTS.map((name, i) => ({ name, label: i === 0 ? "Model" : `and model ${i + 1}`, kind: /** @type {const} */ ("choice"), value: PRESET[i],
+    ...SLOTS.map((name, i) => ({ name, label: i === 0 ? "Model" : `and model ${i + 1}`, told: false, kind: /** @type {const} */ ("choice"), value: PRESET[i],
       options: i === 0 ? [...models, OWN] : [none, ...models, OWN] })),
     typed("tokens", "Tokens", 4096, 10_000_000),
     typed("batch", "Requests", 1, 100_000),
     named("dtype", "Cache in", ["fp32", "fp16", "bf16", "fp8", "int8", "int4"], "fp16", (value) => NAMES[value] ?? String(value)),
     named("block", "Block", [1, 8, 16, 32, 64, 128, 256], 1, (value) => (value === 1 ? "none" : `${value} tokens`)),
     named("ranks", "Tensor parallel", [1, 2, 4, 8, 16, 32, 64], 1, (value) => (value === 1 ? "1 device" : `${value} devices`)),
-    typed("device", "GiB of a device", 80, 10_000),
-    named("bits", "Weights in", [32, 16, 8, 4], 16, (value) => `${value} bits`),
-    { name: "own", label: "Paste a config.json", kind: /** @type {const} */ ("text"), value: "", hint: HINT, fits: (text) => text === "" || unpack(text) !== null },
+    typed("device", "GiB of a device", 80, 10_000, false),
+    named("bits", "Weights in", [32, 16, 8, 4], 16, (value) => `${value} bits`, false),
+    { name: "own", label: "Paste a config.json", told: false, kind: /** @type {const} */ ("text"), value: "", hint: HINT, fits: (text) => text === "" || unpack(text) !== null },
   ];
 }
 

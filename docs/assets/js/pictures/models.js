@@ -12,7 +12,7 @@ import { recordingOf } from "./common.js";
 export function fields(_state, context) {
   const { models, requests } = context.grid;
   return [
-    { name: "model", label: "Model", kind: "choice", value: models[0].id, options: models.map(({ id, name }) => ({ value: id, text: name })) },
+    { name: "model", label: "Model", kind: "choice", told: false, value: models[0].id, options: models.map(({ id, name }) => ({ value: id, text: name })) },
     { name: "requests", label: "Requests", kind: "choice", value: requests[0], options: requests.map((value) => ({ value, text: String(value) })) },
   ];
 }
