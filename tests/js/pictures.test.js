@@ -162,3 +162,18 @@ test("Plotly gets the chosen layer's numbers, and its panels the chosen recordin
     assert.deepEqual(layout.shapes.map((one) => one.xref), data.map((trace) => trace.xaxis), "each panel has the edge of what is masked");
   }
 });
+
+test("on a roofline what does not fit beside the weights is hollow, and the heading says how many do", async () => {
+  const { context, picture } = (await figures()).find((one) => one.id === "roofline");
+  const shown = (changes) => {
+    const state = validate(picture, context, new Map(Object.entries({ model: "llama-3-8b", device: "h100-sxm", ...changes }).map(([name, value]) => [name, String(value)])));
+    return draw(picture, state, records(picture.needs(state, context)), context);
+  };
+  const [one, many] = [shown({ context: 4096, batch: 1 }), shown({ context: 4096, batch: 256 })];
+  assert.doesNotMatch(one.summary, /fit/);
+  assert.match(many.summary, / That many do not fit on one H100 SXM: at most 130 do\.$/);
+  assert.match(html(many), /<circle class="l-plain" [^>]*r="6"/);
+  assert.match(html(one), /<circle class="f-plain" [^>]*r="6"/);
+  assert.match(html(one), /hollow: it does not fit/);
+  assert.doesNotMatch(html(shown({ context: 16, batch: 256 })), /hollow/);
+});

@@ -11,7 +11,8 @@ export { needs };
 /** @typedef {import("./reads.js").Context} Context */
 /** @typedef {import("./reads.js").Scene & {device: string, on: any, roof: any}} Scene */
 
-const SIZE = { width: 520, height: 360, left: 56, right: 16, top: 20, bottom: 48 };
+const SIZE = { width: 400, height: 340, left: 50, right: 14, top: 24, bottom: 48 }; // whole on a phone
+const LETTER = 7; // wide, at most
 const X = [0.5, 65_536]; // FLOPs per byte, the ends of every recorded roof
 const Y = [1e11, 2e15]; // FLOPs a second
 
@@ -30,9 +31,9 @@ export function draw(state, records, context) {
   const { one, row, column, on, roof } = scene;
   const [prefill, decode] = [one.prefill.intensity[row], one.decode.intensity[row][column]];
   return {
-    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: ${significant(prefill)} FLOPs for each byte in prefill, ${significant(decode)} in a decode step of ${who(scene)}; the ridge is at ${fixed(roof.ridge, 0)}.`,
+    summary: `${one.name} on ${roof.name}, ${whole(Number(state.context))} tokens: ${significant(prefill)} FLOPs for each byte in prefill, ${significant(decode)} in a decode step of ${who(scene)}; the ridge is at ${fixed(roof.ridge, 0)}.${beyond(scene)}`,
     credit: `${credit(found)} Peak and bandwidth as the vendor states them.`,
-    parts: [drawing(scene), legend(), table(scene)],
+    parts: [drawing(scene), legend(scene), table(scene)],
   };
 }
 
@@ -40,6 +41,12 @@ export function draw(state, records, context) {
 function who({ record, column }) {
   const batch = record.batches[column];
   return batch === 1 ? "one sequence" : `${batch} sequences`;
+}
+
+/** What does not fit beside the weights cannot run, whatever its bound. @param {Scene} scene */
+function beyond({ record, column, on, row, roof }) {
+  const most = on.requests_that_fit[row];
+  return record.batches[column] <= most ? "" : ` That many do not fit on one ${roof.name}: at most ${whole(most)} do.`;
 }
 
 /** @param {number} value @param {number[]} ends @param {number} from @param {number} to */
@@ -66,14 +73,20 @@ function drawing(scene) {
   }));
   const prefill = { name: "prefill", at: [one.prefill.intensity[row], on.prefill.flops_per_second[row]],
     keys: [`models.${id}.prefill.intensity.${row}`, `models.${id}.on.${device}.prefill.flops_per_second.${row}`] };
-  const dots = trail.map((/** @type {any} */ dot, /** @type {number} */ c) => (c === column ? "" : `<circle class="f-plain" fill-opacity=".45" cx="${x(dot.at[0])}" cy="${y(dot.at[1])}" r="3"/>`)).join("");
+  const fits = record.batches.map((/** @type {number} */ batch) => batch <= on.requests_that_fit[row]);
+  const dots = trail.map((/** @type {any} */ dot, /** @type {number} */ c) => (c === column ? "" : point(dot.at, fits[c] ? 3 : 2.5, fits[c] ? ' fill-opacity=".45"' : undefined))).join("");
   const now = trail[column];
-  const body = axes() + limit(one.intensity_limit[row]) + roofLine(roof) + dots
-    + mark(now.at, `${now.name}`, `<circle class="f-plain" cx="${x(now.at[0])}" cy="${y(now.at[1])}" r="6"/>`, "plain")
+  const body = axes() + roofLine(roof) + dots + limit(one.intensity_limit[row], roof) + bounds(roof)
+    + mark(now.at, `${now.name}${fits[column] ? "" : ": does not fit"}`, point(now.at, 6, fits[column] ? "" : undefined), "plain")
     + mark(prefill.at, prefill.name, `<rect class="f-again" x="${x(prefill.at[0]) - 6}" y="${y(prefill.at[1]) - 6}" width="12" height="12"/>`, "muted");
   const rows = [...trail, prefill].flatMap((dot) => ["FLOPs per byte", "FLOPs a second at most"].map((what, i) => ["roofline", dot.name, what, scientific(dot.at[i]), dot.at[i], file, dot.keys[i]]));
-  const label = `The roof of ${roof.name}: it rises with the FLOPs per byte up to ${fixed(roof.ridge, 0)} and is level from there; ${now.name} lies on the slope at ${significant(now.at[0])}, prefill at ${significant(prefill.at[0])}.`;
+  const label = `The roof of ${roof.name}: it rises with the FLOPs per byte up to ${fixed(roof.ridge, 0)} and is level from there; ${now.name}${fits[column] ? "" : ", which does not fit,"} has ${significant(now.at[0])}, prefill at ${significant(prefill.at[0])}.`;
   return { kind: "drawing", label, width: SIZE.width, height: SIZE.height, body, rows };
+}
+
+/** Hollow, if there is no look of a filled one. @param {number[]} at @param {number} radius @param {string} [filled] */
+function point(at, radius, filled) {
+  return `<circle class="${filled === undefined ? "l" : "f"}-plain" cx="${x(at[0])}" cy="${y(at[1])}" r="${radius}"${filled ?? ' stroke-width="2"'}/>`;
 }
 
 /** Lines and names of the powers of ten. */
@@ -92,26 +105,36 @@ function roofLine(roof) {
   const points = intensity.map((/** @type {number} */ one, /** @type {number} */ i) => `${x(one)} ${y(rates[i])}`);
   const [bendX, bendY] = [x(roof.ridge), y(roof.peak_flops)];
   return `<path class="l-negative" stroke-width="2.5" d="M${points.join("L")}"/><path class="l-negative" stroke-dasharray="3 4" d="M${bendX} ${bendY}V${SIZE.height - SIZE.bottom}"/>`
-    + `<text class="f-negative" x="${bendX}" y="${bendY - 8}" text-anchor="middle">ridge ${fixed(roof.ridge, 0)}</text>`
-    + `<text class="muted" x="${bendX - 10}" y="${SIZE.height - SIZE.bottom - 10}" text-anchor="end">memory-bound</text><text class="muted" x="${bendX + 10}" y="${SIZE.height - SIZE.bottom - 10}">compute-bound</text>`;
+    + `<text class="f-negative on" x="${bendX}" y="${bendY - 8}" text-anchor="middle">ridge ${fixed(roof.ridge, 0)}</text>`;
 }
 
-/** Where no batch gets further: one more sequence brings its own cache. @param {number} intensity */
-function limit(intensity) {
+/** On which side of the ridge what is scarce. @param {any} roof */
+function bounds(roof) {
+  const [at, low] = [x(roof.ridge), SIZE.height - SIZE.bottom - 10];
+  return `<text class="muted on" x="${at - 10}" y="${low}" text-anchor="end">memory-bound</text><text class="muted on" x="${at + 10}" y="${low}">compute-bound</text>`;
+}
+
+/** Where no batch gets further: one more sequence brings its own cache. Named low under the roof, where nothing else is.
+ *  @param {number} intensity @param {any} roof */
+function limit(intensity, roof) {
   const [at, bottom] = [x(intensity), SIZE.height - SIZE.bottom];
-  const left = at > SIZE.left + 150; // else there is no room on that side
-  return `<path class="l-plain" stroke-dasharray="2 3" d="M${at} ${SIZE.top + 62}V${bottom}"/><text class="f-plain" x="${at + (left ? -6 : 6)}" y="${SIZE.top + 72}" text-anchor="${left ? "end" : "start"}">no batch gets past ${significant(intensity)}</text>`;
+  const words = `no batch gets past ${significant(intensity)}`;
+  const left = at + 6 + words.length * LETTER > SIZE.width;
+  return `<path class="l-plain" stroke-dasharray="2 3" d="M${at} ${y(roof.peak_flops * Math.min(1, intensity / roof.ridge))}V${bottom}"/>`
+    + `<text class="f-plain on" x="${at + (left ? -6 : 6)}" y="${bottom - 30}" text-anchor="${left ? "end" : "start"}">${words}</text>`;
 }
 
 /** A point with its name beside it, on the side where there is room. @param {number[]} at @param {string} words @param {string} shape @param {string} role */
 function mark(at, words, shape, role) {
-  const end = x(at[0]) > SIZE.width - 150;
-  return `${shape}<text class="f-${role}" font-weight="600" x="${x(at[0]) + (end ? 4 : 12)}" y="${y(at[1]) + (role === "muted" ? 24 : 14)}" text-anchor="${end ? "end" : "start"}">${escape(words)}</text>`;
+  const end = x(at[0]) + 12 + words.length * LETTER > SIZE.width;
+  return `${shape}<text class="f-${role} on" font-weight="600" x="${x(at[0]) + (end ? 4 : 12)}" y="${y(at[1]) + (role === "muted" ? 24 : 14)}" text-anchor="${end ? "end" : "start"}">${escape(words)}</text>`;
 }
 
-function legend() {
+/** @param {Scene} scene */
+function legend({ record, on, row }) {
+  const all = record.batches.at(-1) <= on.requests_that_fit[row];
   return { kind: "legend", items: [
-    { swatch: "plain", text: "decode steps, a point for each batch of the grid" }, { swatch: "again", text: "prefill of as many tokens" },
+    { swatch: "plain", text: `decode steps, a point for each batch of the grid${all ? "" : "; hollow: it does not fit beside the weights"}` }, { swatch: "again", text: "prefill of as many tokens" },
     { text: "Points lie on the roof because they are the best that is possible; measured ones would lie below it." },
   ] };
 }
@@ -132,7 +155,7 @@ function table({ file, id, one, row, column, on, device, record }) {
     pair("FLOPs", "flops", scientific), pair("bytes moved", "bytes", bytes), pair("of these, cache", "kv_share", percent),
     { ...pair("FLOPs per byte", "intensity", significant), kind: "total" }, pair("limited by", "limited_by", String, where, on), pair("takes at least", "ms", ms, where, on),
     only("tokens a second, at most", on.tokens_per_second[row][column], significant, `${where}tokens_per_second.${row}.${column}`),
-    only("such requests that fit beside the weights", on.requests_that_fit[row], whole, `${where}requests_that_fit.${row}`),
+    only(`requests of ${whole(one.contexts[row])} tokens that fit beside the weights`, on.requests_that_fit[row], whole, `${where}requests_that_fit.${row}`),
   ];
   const step = record.batches[column] === 1 ? "decode step" : `decode step of ${record.batches[column]}`;
   return { kind: "table", name: "bounds", look: "plain", corner: "lower bounds", label: "Counts and bounds of one prefill and one decode step", columns: [{ text: "prefill" }, { text: step }], rows };

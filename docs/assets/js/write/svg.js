@@ -16,7 +16,7 @@ const UNBOXED = new Set(["sign", "clip"]); // said in words on the page too
 const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
-  + `.hair{stroke:${LIGHT.hair};fill:none}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again"].map((role) =>
+  + `.hair{stroke:${LIGHT.hair};fill:none}.on{stroke:${LIGHT.paper};stroke-width:4px;stroke-linejoin:round;paint-order:stroke}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again"].map((role) =>
     `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("");
 
 /** @typedef {{height: number, body: string, width?: number}} Drawn */
