@@ -187,7 +187,7 @@ FIGURES: tuple[Figure, ...] = (
         "At {val:memory.tokens} tokens {val:memory.models.llama-2-7b.name|text} keeps"
         " {val:memory.models.llama-2-7b.kv_bytes_at_4096|GiB}, {val:memory.models.llama-3-8b.name|text}"
         " {val:memory.models.llama-3-8b.kv_bytes_at_4096|MiB}.",
-        state={"model": "llama-2-7b"},
+        state={"model": "llama-3-8b"},
         options={"series": "models"},
     ),
     Figure(

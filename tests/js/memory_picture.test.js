@@ -38,8 +38,8 @@ test("16 requests of Llama-2-7B beside its weights, and what fits", () => {
 
 test("windows, latents, states and devices", () => {
   const { model } = drawn({ model: "gemma-3-27b", second: "deepseek-v3", third: "gpt-oss-120b", fourth: "falcon-7b" });
-  assert.deepEqual([0, 1, 2, 3].map((at) => shown(model, "each token", at).counted), ["507904", "70272", "73728", "8192"]);
-  assert.deepEqual([0, 2].map((at) => shown(model, "once windows are full", at).counted), ["81920", "36864"]);
+  assert.deepEqual([0, 1, 2, 3].map((at) => shown(model, "each further token", at).counted), ["507904", "70272", "73728", "8192"]);
+  assert.deepEqual([0, 2].map((at) => shown(model, "… once windows are full", at).counted), ["81920", "36864"]);
   const hybrid = drawn({ model: "kimi-linear-48b-a3b", ...alone }).model;
   assert.match(html(hybrid), /20 layers: a state of fixed size \(KDA\)/);
   assert.match(html(hybrid), /Kimi Linear 48B-A3B \(not verified\)/);
@@ -49,10 +49,27 @@ test("windows, latents, states and devices", () => {
   assert.match(html(split), /71 query heads do not divide evenly/);
 });
 
+test("a row says what it counts: exact beside rounded, what is lacking, what is only about", () => {
+  const { model } = drawn({ model: "deepseek-v3", second: "llama-3-8b", third: "none", fourth: "none" });
+  assert.equal(shown(model, "each further token").text, "68.63\u00a0KiB (70,272\u00a0B)");
+  assert.deepEqual(["parameters", "weights in 16 bits", "left of 80 GiB", "requests that fit, at most"].map((row) => shown(model, row).text), ["about 671 billion", "≈ 1,250 GiB", "≈ 1,170 GiB too few", "0"]);
+  assert.deepEqual(["parameters", "weights in 16 bits", "left of 80 GiB"].map((row) => shown(model, row, 1).text), ["8,030,261,248", "14.96 GiB", "65.04 GiB"]);
+  assert.doesNotMatch(html(model), /all of it|in bytes/);
+  assert.equal(shown(drawn({ model: "gemma-4-e2b", ...alone }).model, "left of 80 GiB").text, "–");
+});
+
+test("how sizes are known has a key, and windows that blocks do not fit a word", () => {
+  assert.match(html(drawn({ model: "falcon-7b", second: "glm-4-5" }).model), /port, checked: read from another engine’s code.*; not verified: .*; partly checked: named under Beware\./);
+  const { model } = drawn({ model: "gemma-3-1b", ...alone, block: 256 });
+  assert.match(html(model), /a window may begin inside a block/);
+  assert.doesNotMatch(html(drawn({ model: "gemma-3-1b", ...alone }).model), /inside a block/);
+  assert.doesNotMatch(html(drawn({ model: "llama-3-8b", ...alone, block: 256 }).model), /inside a block/);
+});
+
 test("a pasted config is in the address, and the address brings it back", () => {
   const config = { model_type: "qwen3", num_hidden_layers: 36, num_attention_heads: 32, num_key_value_heads: 8, head_dim: 128, hidden_size: 2560, max_position_embeddings: 40960 };
   const { state, model } = drawn({ model: "own", own: pack(fromText(JSON.stringify(config))), ...alone });
-  assert.equal(shown(model, "each token").counted, "147456");
+  assert.equal(shown(model, "each further token").counted, "147456");
   const search = withState("", "memory", state);
   assert.deepEqual(validate(memory, context, parse(search, "memory")), state);
   assert.deepEqual(drawn({ model: "own", ...alone }).model.parts, []);

@@ -4,7 +4,7 @@
 
 import { controls } from "./controls.js";
 import { escape } from "./format.js";
-import { html } from "./write/html.js";
+import { cells, html } from "./write/html.js";
 
 export { draw } from "./draw.js";
 export { html, cells } from "./write/html.js";
@@ -15,6 +15,11 @@ export const HINT = "Point at a cell, tap it, or move with the arrow keys to rea
 
 const UNREAD = new Set(["drawing", "legend", "note", "title"]); // parts without cells
 
+/** What was computed here is in no record. @param {{parts: any[]}} model */
+function hint(model) {
+  return cells(model).every((cell) => cell.counted === undefined) ? HINT : HINT.replace("its recorded value", "a number in full, and where one recorded comes from");
+}
+
 /** @param {{tag: string, picture: string, label: string, context: any}} figure
  *  @param {import("./state.js").Field[]} fields @param {{summary: string, parts: any[]}} model */
 export function element(figure, fields, model) {
@@ -22,5 +27,5 @@ export function element(figure, fields, model) {
   const readable = model.parts.some((part) => !UNREAD.has(part.kind));
   return `<${tag} figure="${escape(context.figure)}" picture="${escape(picture)}" role="group" aria-label="${escape(label)}" context="${escape(JSON.stringify(context))}">`
     + controls(fields) + `<p class="kv-status" role="status">${escape(model.summary)}</p><div class="kv-frame">${html(model)}</div>`
-    + (readable ? `<p class="kv-readout">${escape(HINT)}</p>` : "") + `</${tag}>`;
+    + (readable ? `<p class="kv-readout">${escape(hint(model))}</p>` : "") + `</${tag}>`;
 }

@@ -7,9 +7,11 @@ import { fromText } from "./config.js";
 import { pack } from "./own.js";
 import { layers } from "./words.js";
 
+/** @typedef {{state?: import("../state.js").State|null, choose: (changed: Map<string, string>) => void}} Figure */
+
 const TYPED_MS = 250; // after the last key, so that half a file is not judged
 
-/** @param {HTMLElement & {choose: (changed: Map<string, string>) => void}} figure */
+/** @param {HTMLElement & Figure} figure */
 export function adopt(figure) {
   const box = figure.querySelector(".kv-paste textarea");
   const status = figure.querySelector(".kv-paste [role=status]");
@@ -21,7 +23,7 @@ export function adopt(figure) {
   });
 }
 
-/** @param {string} text @param {{choose: (changed: Map<string, string>) => void}} figure @returns {string} */
+/** @param {string} text @param {Figure} figure @returns {string} */
 function judge(text, figure) {
   if (text === "") return "";
   try {
@@ -30,6 +32,6 @@ function judge(text, figure) {
     return `Read: ${layers(geometry).join("; ")}.`;
   } catch (problem) {
     if (!(problem instanceof Refused)) throw problem;
-    return problem.message;
+    return figure.state?.own ? `${problem.message} Below still stands the config pasted before.` : problem.message;
   }
 }

@@ -23,7 +23,16 @@ const PRESET = ["gpt-2-small", "llama-2-7b", "llama-3-8b", "llama-2-70b"];
 const NAMES = /** @type {Record<string, string>} */ ({ int8: "int8, 16-bit scale per 64", int4: "int4, scale and zero per 64" });
 const OWN = { value: "own", text: "pasted config.json" };
 const HINT = "Read here: Llama, Mistral, Qwen, Gemma, GPT-2 and DeepSeek. Phi, gpt-oss, Falcon, hybrids and nested text_config are read by python -m gen memory --config FILE. What you paste stays on this page.";
-const EVIDENCE = /** @type {Record<string, string>} */ ({ config: "config.json", "config-copies": "config copies", vendor: "vendor", "port+params": "port, checked" });
+/** How the sizes of a model are known: a word for the cell, and what it means. @type {Record<string, [string, string]>} */
+const EVIDENCE = {
+  config: ["config.json", "read from the model’s own file"],
+  "config-copies": ["config copies", "read from copies of that file"],
+  vendor: ["vendor", "the vendor’s report or code states them"],
+  "port+params": ["port, checked", "read from another engine’s code, and they give the published number of parameters"],
+  secondary: ["not verified", "only a third party states them"],
+  own: ["pasted", "from the box above"],
+};
+const PARTLY = ["partly checked", "named under Beware"];
 const EMPTY = { n: 0n, d: 1n };
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -42,7 +51,7 @@ export function fields(_state, context) {
     named("dtype", "Cache in", ["fp32", "fp16", "bf16", "fp8", "int8", "int4"], "fp16", (value) => NAMES[value] ?? String(value)),
     named("block", "Block", [1, 8, 16, 32, 64, 128, 256], 1, (value) => (value === 1 ? "none" : `${value} tokens`)),
     named("ranks", "Tensor parallel", [1, 2, 4, 8, 16, 32, 64], 1, (value) => (value === 1 ? "1 device" : `${value} devices`)),
-    typed("device", "GiB of a device", 80, 10_000, false),
+    typed("device", "Device, GiB", 80, 10_000, false),
     named("bits", "Weights in", [32, 16, 8, 4], 16, (value) => `${value} bits`, false),
     { name: "own", label: "Paste a config.json", told: false, kind: /** @type {const} */ ("text"), value: "", hint: HINT, fits: (text) => text === "" || unpack(text) !== null },
   ];
@@ -62,7 +71,7 @@ export function draw(state, records) {
   if (answers.length === 0) return { summary: "Paste a config.json into the box, or choose a model.", parts: [] };
   return {
     summary: `${asked}: ${answers.map((one) => `${one.row.name} ${one.refused ? "does not divide" : binary(total(one))}`).join(", ")}.`,
-    parts: [bars(answers, asked), sizes(answers, question, state), ...explained(answers, question)],
+    parts: [bars(answers, asked), sizes(answers, question, state), key(answers), ...explained(answers, question)],
   };
 }
 
@@ -104,27 +113,33 @@ function bars(answers, asked) {
 
 /** @param {Answer[]} answers @param {import("../memory/arithmetic.js").Question} question @param {State} state */
 function sizes(answers, question, state) {
-  const line = (/** @type {string} */ name, /** @type {(one: Answer) => Fraction|null} */ of) =>
-    ({ head: { text: name }, cells: answers.map((one) => bytesCell(one, name, one.refused ? null : of(one))) });
-  const at = (/** @type {bigint|null} */ n) => (n === null ? null : { n, d: 1n });
+  const line = (/** @type {string} */ name, /** @type {(one: Answer) => Fraction|null} */ of, show = binary) =>
+    ({ head: { text: name }, cells: answers.map((one) => bytesCell(one, name, one.refused ? null : of(one), show)) });
+  const on = question.ranks > 1 ? "on each device" : "on one device";
   const rows = [
-    line("each token", (one) => one.token),
-    line("once windows are full", (one) => one.later),
-    line("one request", (one) => one.size.request),
-    { ...line(question.batch === 1 ? "all of it" : `all ${whole(question.batch)} requests`, total), kind: "total" },
+    line("each further token", (one) => one.token, inFull),
+    line("… once windows are full", (one) => one.later, inFull),
+    { ...line("one request", (one) => one.size.request), kind: question.batch === 1 ? "total" : undefined },
+    ...(question.batch === 1 ? [] : [{ ...line(`all ${whole(question.batch)} requests`, total), kind: "total" }]),
     { head: { text: "parameters" }, cells: answers.map(parametersCell) },
-    line(`weights in ${state.bits} bits`, (one) => at(one.weights)),
-    { head: { text: `left of ${whole(Number(state.device))} GiB` }, cells: answers.map(leftCell) },
+    { head: { text: `weights in ${state.bits} bits` }, cells: answers.map((one) => weightsCell(one, `weights in ${state.bits} bits`)) },
+    { head: { text: `left of ${whole(Number(state.device))} GiB` }, cells: answers.map((one) => leftCell(one, Number(state.device))) },
     { head: { text: "requests that fit, at most" }, cells: answers.map((one) => numberCell(one, "requests that fit", one.fit)), kind: "total" },
     { head: { text: "how the sizes are known" }, cells: answers.map(evidenceCell) },
   ];
-  return { kind: "table", name: "sizes", look: "plain", corner: "in bytes", label: "What it takes and what fits", columns: answers.map((one) => ({ text: one.row.name })), rows };
+  return { kind: "table", name: "sizes", look: "plain", corner: on, label: `What it takes and what fits, ${on}`, columns: answers.map((one) => ({ text: one.row.name, look: "exact" })), rows };
+}
+
+/** Rounded and exact; a line may break between the two only. @param {Fraction} size */
+function inFull(size) {
+  const [short, full] = [binary(size), exact(size)].map((text) => text.replace(" ", "\u00a0"));
+  return short === full ? full : `${short} (${full})`;
 }
 
 /** @param {Answer} one @param {string} name @param {Fraction|null} size */
-function bytesCell(one, name, size) {
+function bytesCell(one, name, size, show = binary) {
   if (size === null) return unknown(one, name);
-  return { kind: "count", text: binary(size), say: `${one.row.name}, ${name}: ${both(size)}`, counted: exact(size).replace(/,| B$/g, "") };
+  return { kind: "count", text: show(size), say: `${one.row.name}, ${name}: ${both(size)}`, counted: exact(size).replace(/,| B$/g, "") };
 }
 
 /** @param {Answer} one @param {string} name @param {bigint|null} number */
@@ -132,10 +147,30 @@ function numberCell(one, name, number) {
   return number === null ? unknown(one, name) : { kind: "count", text: whole(number), say: `${one.row.name}, ${name}: ${whole(number)}`, counted: String(number) };
 }
 
-/** @param {Answer} one */
-function leftCell(one) {
-  if (one.left === 0n) return { kind: "count", text: "nothing", say: `${one.row.name}: the weights alone do not fit`, counted: "0" };
-  return bytesCell(one, "left by the weights", one.left === null ? null : { n: one.left, d: 1n });
+/** Weights are as exact as the number of parameters. @param {Answer} one @param {string} name */
+function weightsCell(one, name) {
+  const cell = bytesCell(one, name, one.weights === null ? null : { n: one.weights, d: 1n });
+  return rounded(one.row) && one.weights !== null ? { ...cell, text: `≈ ${cell.text}`, say: `${cell.say}, from a rounded number of parameters` } : cell;
+}
+
+/** @param {Answer} one @param {number} gib of the device */
+function leftCell(one, gib) {
+  const { weights, left } = one;
+  if (weights === null || left === null) return unknown(one, "left by the weights");
+  const [lacks, sign] = [weights - BigInt(gib) * 2n ** 30n, rounded(one.row) ? "≈ " : ""];
+  if (lacks <= 0n) return { ...bytesCell(one, "left by the weights", { n: left, d: 1n }), text: sign + binary({ n: left, d: 1n }) };
+  const size = { n: lacks, d: 1n };
+  return { kind: "count", text: `${sign}${binary(size)} too few`, say: `${one.row.name}: the weights alone need ${both(size)} more`, counted: "0" };
+}
+
+/** Does somebody only say about how many parameters there are? @param {Row} row */
+function rounded(row) {
+  return String(/** @type {any} */ (row.parameters).kind ?? "").startsWith("published");
+}
+
+/** @param {number} parameters of a model for which they are rounded */
+function roughly(parameters) {
+  return `about ${parameters >= 1e12 ? `${parameters / 1e12} trillion` : `${parameters / 1e9} billion`}`;
 }
 
 /** @param {Answer} one @param {string} name */
@@ -148,14 +183,35 @@ function parametersCell(one) {
   const { id, name, parameters } = one.row;
   if (parameters.total === null) return unknown(one, "parameters");
   const recorded = id === "own" ? {} : { file: TABLE, key: `models.${id}.parameters.total`, exact: String(parameters.total) };
-  return { kind: "count", text: whole(parameters.total), say: `${name}, parameters${id === "own" ? `: ${whole(parameters.total)}` : ""}`, ...recorded };
+  const text = rounded(one.row) ? roughly(parameters.total) : whole(parameters.total);
+  return { kind: "count", text, say: `${name}, parameters${id === "own" ? `: ${whole(parameters.total)}` : ""}`, ...recorded };
 }
 
 /** @param {Answer} one */
 function evidenceCell(one) {
-  const { id, name, evidence, verified } = one.row;
-  if (id === "own") return { kind: "count", text: "pasted", say: `${name}: pasted` };
-  return { kind: "count", text: verified ? EVIDENCE[String(evidence)] : "not verified", say: `${name}, evidence`, file: TABLE, key: `models.${id}.evidence`, exact: String(evidence) };
+  const { id, name, evidence } = one.row;
+  if (id === "own") return { kind: "count", text: EVIDENCE.own[0], say: `${name}: pasted` };
+  return { kind: "count", text: known(one.row), say: `${name}, evidence`, file: TABLE, key: `models.${id}.evidence`, exact: String(evidence) };
+}
+
+/** @param {Row} row */
+function known({ id, evidence, verified, unverified_fields: open = [] }) {
+  if (id === "own") return EVIDENCE.own[0];
+  if (!verified) return EVIDENCE.secondary[0];
+  return `${EVIDENCE[String(evidence)][0]}${open.length ? `, ${PARTLY[0]}` : ""}`;
+}
+
+/** What the words of that line mean, of those alone that stand in it. @param {Answer[]} answers */
+function key(answers) {
+  const shown = answers.map((one) => known(one.row));
+  const used = [...Object.values(EVIDENCE), PARTLY].filter(([word]) => shown.some((text) => text === word || text.startsWith(`${word}, `) || text.endsWith(`, ${word}`)));
+  return { kind: "note", text: `How the sizes are known – ${used.map(([word, meaning]) => `${word}: ${meaning}`).join("; ")}.` };
+}
+
+/** A window that slides need not begin where a block does. @param {Answer} one @param {import("../memory/arithmetic.js").Question} question */
+function unaligned({ size }, { tokens, block }) {
+  const slides = size.groups.some(({ group }) => group.window && !group.chunked && tokens > group.window);
+  return block > 1 && slides ? ["a window may begin inside a block: counted are all blocks in which it lies after these tokens"] : [];
 }
 
 /** The formula with its numbers, the layers that count, and what to beware of. @param {Answer[]} answers @param {import("../memory/arithmetic.js").Question} question */
@@ -164,7 +220,7 @@ function explained(answers, question) {
   const formulas = answers.map((one) => note(`${one.row.name}: ${one.refused ?? `${one.terms.join(" + ")} = ${both(one.size.request)}`}`));
   const kept = answers.map((one) => note(`${one.row.name}: ${layers(one.row).join("; ")}.`));
   const beware = answers.flatMap((one) => [
-    ...warnings(one.row, question.tokens, question.ranks).map((text) => note(`${text.startsWith(one.row.name) ? "" : `${one.row.name}: `}${text}.`)),
+    ...[...warnings(one.row, question.tokens, question.ranks), ...unaligned(one, question)].map((text) => note(`${text.startsWith(one.row.name) ? "" : `${one.row.name}: `}${text}.`)),
     ...(one.row.unverified_fields?.length ? [note(`${one.row.name}, not verified: ${one.row.unverified_fields.join("; ")}.`)] : []),
   ]);
   return [{ kind: "title", text: "One request" }, ...formulas, { kind: "title", text: "Which layers count" }, ...kept,

@@ -62,17 +62,17 @@ function all(scene, context) {
   return { kind: "table", name: "models", look: "bars", corner: "model", label: `Bytes of cache, ${many}`, columns: [{ text: `cache of ${many}, fp16` }], rows };
 }
 
-/** The chosen model with the KV heads it has, and with one for each query head. @param {Scene} scene */
+/** The chosen model with the KV heads it has, and, where that is not the same, with one for each query head. @param {Scene} scene */
 function heads({ file, one, id, at }) {
   const list = [
-    { text: `${one.kv_heads} KV heads, as it is`, value: one.kv_bytes_by_requests[at], key: "kv_bytes_by_requests", role: "plain" },
-    { text: `${one.query_heads}, one a query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "again" },
-  ];
+    { text: `${one.kv_heads} KV heads, as it is${one.group_size === 1 ? ": one per query head" : ""}`, value: one.kv_bytes_by_requests[at], key: "kv_bytes_by_requests", role: "plain" },
+    { text: `${one.query_heads}, one per query head`, value: one.ungrouped.kv_bytes_by_requests[at], key: "ungrouped.kv_bytes_by_requests", role: "again" },
+  ].slice(0, one.group_size === 1 ? 1 : 2);
   const rows = list.map(({ text, value, key, role }) => ({
     head: { text },
-    cells: [{ kind: "bar", role, bar: value / list[1].value, text: bytes(value), say: `${one.name} with ${text}`, file, key: `models.${id}.${key}.${at}`, exact: String(value) }],
+    cells: [{ kind: "bar", role, bar: value / list[list.length - 1].value, text: bytes(value), say: `${one.name} with ${text}`, file, key: `models.${id}.${key}.${at}`, exact: String(value) }],
   }));
-  return { kind: "table", name: "grouped", look: "bars", corner: one.name, label: "What grouped heads save", columns: [{ text: "the same cache" }], rows };
+  return { kind: "table", name: "grouped", look: "bars", corner: one.name, label: "What grouped heads save", columns: [{ text: one.group_size === 1 ? "its cache: nothing is shared" : "its cache, and the same with one KV head per query head" }], rows };
 }
 
 /** The chosen model's own numbers. @param {Scene} scene */
