@@ -36,7 +36,8 @@ def ensure(model: str = DEFAULT_MODEL, *, mend: bool = False) -> Path:
         return _kept(row.id, described(row), mend, lambda partial: _bring(row, partial))
     path = _own_path(model)
     if path is not None and path.is_dir():
-        return _checked_folder(path)
+        kept = path.name in KNOWN and path.absolute().parent == home() / "models"
+        return ensure(path.name, mend=mend) if kept else _checked_folder(path)
     if path is not None and path.is_file() and path.suffix == ".gguf":
         digest = io.file_sha256(path)
         facts = Described(slug(path.stem), path.stem, path.stem, "of its owner", "local file", digest)
@@ -107,11 +108,18 @@ def damage(folder: Path, facts: Described) -> str | None:
             got = io.file_sha256(folder / name)
             if got != expected:
                 return f"{folder / name} is damaged: expected SHA-256 {expected}, got {got}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        unlisted = _read_later(folder) - files.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{folder} is not complete"
     if source != facts.weights_sha256:
         return f"{folder} was made from other weights: expected SHA-256 {facts.weights_sha256}, got {source}"
-    return None
+    return f"{folder / min(unlisted)} has no SHA-256 in {NOTE}" if unlisted else None
+
+
+def _read_later(folder: Path) -> set[str]:
+    """The files that a load reads, so that none of them goes unhashed."""
+    there = {path.name for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt")}
+    return there - {NOTE} | {"config.json", "tokenizer.json", "model.safetensors"}
 
 
 def _bring(row: Known, partial: Path) -> None:

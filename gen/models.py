@@ -1,12 +1,12 @@
 """The models that have a name, and how any model is described. Knows no weights, no network and no torch."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from gen import io
 from gen.errors import FetchError, UserError
-from gen.paths import DEFAULT_MODEL, shown, slug
+from gen.paths import DEFAULT_MODEL, home, shown, slug
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,28 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def describe(folder: Path) -> Described:
-    """What the weights in `folder` are: as noted when they were converted, or from the folder itself."""
+    """What the weights in `folder` are: as `fetch` noted, or from the folder itself.
+
+    A note in a folder of the reader's own is not believed: anyone can write that their weights are another model's.
+    """
     note = folder / "source.json"
-    if note.is_file():
-        facts = io.read(note)
-        try:
-            own = facts["model"]
-            return described(KNOWN[own["id"]]) if own["id"] in KNOWN else Described(**own)
-        except (KeyError, TypeError):
-            raise FetchError(f"{shown(note)} is damaged; `python -m gen fetch` mends it.") from None
+    if folder.absolute().parent == home() / "models" and note.is_file():
+        return described(KNOWN[folder.name]) if folder.name in KNOWN else _noted(note)
     return _describe_folder(folder)
+
+
+def _noted(note: Path) -> Described:
+    """What the note of a converted file says. Its id names a folder, so it must be a plain word."""
+    facts = io.read(note)
+    try:
+        own = Described(**facts["model"])
+        texts = [getattr(own, field.name) for field in fields(own) if field.name != "seed"]
+        plain = all(type(text) is str and text for text in texts) and own.seed is None and own.id == slug(own.id)
+    except (KeyError, TypeError):
+        plain = False
+    if not plain:
+        raise FetchError(f"{shown(note)} is damaged; `python -m gen fetch` mends it.")
+    return own
 
 
 def _describe_folder(folder: Path) -> Described:
@@ -119,7 +131,7 @@ def _describe_folder(folder: Path) -> Described:
     try:
         config = json.loads((folder / "config.json").read_bytes())
         seed = config.get("seeded")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         raise UserError(f"{folder / 'config.json'} cannot be read as a model's configuration.") from None
     seed = seed if type(seed) is int else None
     name = folder.resolve().name

@@ -77,6 +77,9 @@ def _site(options: argparse.Namespace) -> Site:
     if options.write:
         if own:
             raise UserError("--write publishes the fixed prompt only; without it, your prompt is recorded into build/.")
+        if options.model not in models.KNOWN:
+            known = " and ".join(models.KNOWN)
+            raise UserError(f"--write publishes {known} only, by name, got {options.model!r}; without it, build/ is used.")
         return PUBLISHED
     if own or options.model != DEFAULT_MODEL:
         return local_site(options.model, options.prompt, options.name)
@@ -90,8 +93,6 @@ def _context(options: argparse.Namespace, site: Site) -> Context:
     start = time.monotonic()
     folder = fetch.ensure(options.model)
     facts = models.describe(folder)
-    if site.published and facts.id not in models.KNOWN:
-        raise UserError(f"Only {' and '.join(models.KNOWN)} can be published; without --write it is recorded into build/.")
     try:
         transformer = load_checkpoint(folder)
     except CheckpointError as problem:

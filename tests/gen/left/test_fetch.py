@@ -2,6 +2,7 @@
 
 import errno
 import http.server
+import json
 import os
 import shutil
 import subprocess
@@ -195,6 +196,60 @@ def test_a_folder_without_its_note_is_not_complete(store: Path, note: bytes | No
         fetch.ensure()
     assert fetch.ensure(mend=True) == folder
     assert left_behind(store) == [DEFAULT_MODEL]
+
+
+@pytest.mark.usefixtures("tiny_default", "index")
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "tokenizer_config.json"])
+def test_a_note_that_hashes_too_little_is_refused(store: Path, name: str):
+    folder = fetch.ensure()
+    note = json.loads((folder / "source.json").read_bytes())
+    del note["files"][name]
+    (folder / "source.json").write_text(json.dumps(note))
+    with pytest.raises(FetchError, match=rf"{name} has no SHA-256 in source\.json"):
+        fetch.ensure()
+    with pytest.raises(FetchError, match=rf"{name} has no SHA-256 in source\.json"):
+        fetch.ensure(str(folder))  # its path is no way around
+    note["files"] = {}
+    (folder / "source.json").write_text(json.dumps(note))
+    with pytest.raises(FetchError, match="has no SHA-256"):
+        fetch.ensure()
+
+
+@pytest.mark.usefixtures("tiny_default", "index")
+def test_a_note_nested_without_end_is_one_sentence(store: Path, tiny_gpt2: Path, tmp_path: Path):
+    folder = fetch.ensure()
+    (folder / "source.json").write_text("[" * 100_000)
+    with pytest.raises(FetchError, match="is not complete"):
+        fetch.ensure()
+    own = shutil.copytree(tiny_gpt2, tmp_path / "own")
+    (own / "config.json").write_text("[" * 100_000)
+    with pytest.raises(UserError, match="cannot be read as a model's configuration"):
+        models.describe(own)
+
+
+def test_a_note_in_a_folder_of_the_readers_own_is_not_believed(store: Path, tiny_gpt2: Path, tmp_path: Path):
+    own = shutil.copytree(tiny_gpt2, tmp_path / "own")
+    (own / "source.json").write_text(json.dumps({"model": {"id": DEFAULT_MODEL}}))
+    facts = models.describe(fetch.ensure(str(own)))
+    assert (facts.id, facts.seed) == ("own", 7)
+    assert not store.exists()
+
+
+@pytest.mark.parametrize("id", ["../../x", "A b", "", 1, None, ["x"]])
+def test_a_note_names_no_other_folder(store: Path, tiny_gguf: Path, id: object):
+    folder = fetch.ensure(str(tiny_gguf))
+    assert models.describe(folder).id == "tiny-llama"
+    note = json.loads((folder / "source.json").read_bytes())
+    note["model"]["id"] = id
+    (folder / "source.json").write_text(json.dumps(note))
+    with pytest.raises(FetchError, match=r"source\.json is damaged"):
+        models.describe(folder)
+
+
+def test_a_file_named_like_a_known_model_is_another(store: Path, tmp_path: Path, tiny_gguf: Path):
+    file = shutil.copy(tiny_gguf, tmp_path / "gpt2.gguf")
+    assert models.describe(fetch.ensure(str(file))).licence == "of its owner"
+    assert store.exists()
 
 
 @pytest.mark.usefixtures("tiny_default", "index")

@@ -215,7 +215,7 @@ def test_a_prompt_has_at_most_64_tokens(tiny_gpt2: Path, capfd: pytest.CaptureFi
 
 def test_only_models_of_the_table_are_published(tiny_gpt2: Path, capfd: pytest.CaptureFixture[str]):
     assert command.main(["run", "--write", "--model", str(tiny_gpt2)]) == 2
-    assert "can be published" in capfd.readouterr().err
+    assert "--write publishes smollm2-135m-instruct and gpt2 only, by name, got" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("build")
