@@ -25,7 +25,7 @@ def prefix() -> str:
 def pages() -> list[str]:
     """Path of every page below the prefix ("" is the first page), and 404.html."""
     start = len(prefix())
-    return sorted(urlsplit(address).path[start:] for address in addresses()) + ["404.html"]
+    return [*sorted(urlsplit(address).path[start:] for address in addresses()), "404.html"]
 
 
 def html_file(page: str) -> Path:

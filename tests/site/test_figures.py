@@ -3,7 +3,7 @@
 import pytest
 
 from tests.site.conftest import Visitor
-from tests.site.pages import figure_ids, figures, named, pages, whole
+from tests.site.pages import figure_ids, named, pages, whole
 from tests.site.visit import Visit
 
 pytestmark = pytest.mark.browser
@@ -97,41 +97,49 @@ def alive(seen: Visit, figure: str) -> None:
     seen.settle()
 
 
-@pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_live_frame_is_the_static_one(visit: Visitor, page: str, width: int) -> None:
+def test_live_frame_is_the_static_one(visit: Visitor, page: str) -> None:
     """The browser, drawing from the records, gives what was drawn at build: same markup, same room."""
-    still, seen = visit(page, scripts=False, width=width), visit(whole(page), width=width)
+    still, seen = visit(page, scripts=False), visit(whole(page))
     for figure in figure_ids(page):
         static = still.js(FRAME, figure)
         alive(seen, figure)
         assert seen.js(FRAME, figure)["html"] == static["html"], f"{figure}, adopted"
         seen.js(REDRAW, figure)
         assert seen.js(FRAME, figure)["html"] == static["html"], f"{figure}, drawn again"
-        assert seen.js(FRAME, figure)["width"] == static["width"], figure
+    for width in (1280, 360):
+        still.page.set_viewport_size({"width": width, "height": 700})
+        seen.page.set_viewport_size({"width": width, "height": 700})
+        for figure in figure_ids(page):
+            assert seen.js(FRAME, figure)["width"] == still.js(FRAME, figure)["width"], figure
     assert seen.problems == []
 
 
-@pytest.mark.parametrize(("page", "figure"), figures())
-def test_a_copied_link_restores_the_state(visit: Visitor, page: str, figure: str) -> None:
-    seen = visit(page)
-    alive(seen, figure)
-    first, state = seen.js(FRAME, figure)["html"], seen.js(STATE, figure)
-    if not seen.js(CHANGE, figure):
-        assert seen.page.locator(f"#fig-{figure} .kv-controls :is(select, input):visible").count() == 0
-        return
-    seen.settle(300)
-    changed, frame = seen.js(STATE, figure), seen.js(FRAME, figure)["html"]
-    assert changed != state
-    assert frame != first, f"{state} became {changed} and the picture stayed"
-    link = seen.js("id => document.querySelector(`#fig-${id} .kv-tool-link`).href", figure)
-    assert f"?{figure}=" in link
-    assert link.endswith(f"#fig-{figure}")
-    again = visit(link[len(seen.server.address) :])
-    alive(again, figure)
-    again.settle(200)
-    assert again.js(STATE, figure) == changed
-    assert again.js(FRAME, figure)["html"] == frame
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_copied_link_restores_the_state(visit: Visitor, page: str) -> None:
+    """Every figure of the page is changed; its own link holds its state, and the page's address holds them all."""
+    seen = visit(whole(page))
+    changed = {}
+    for figure in figure_ids(page):
+        alive(seen, figure)
+        first, state = seen.js(FRAME, figure)["html"], seen.js(STATE, figure)
+        if not seen.js(CHANGE, figure):
+            assert seen.page.locator(f"#fig-{figure} .kv-controls :is(select, input):visible").count() == 0
+            continue
+        seen.settle(250)
+        changed[figure] = (seen.js(STATE, figure), seen.js(FRAME, figure)["html"])
+        assert changed[figure][0] != state
+        assert changed[figure][1] != first, f"{figure}: {state} became {changed[figure][0]} and the picture stayed"
+        link = seen.js("id => document.querySelector(`#fig-${id} .kv-tool-link`).getAttribute('href')", figure)
+        assert link.startswith(f"?{figure}=")
+        assert link.endswith(f"#fig-{figure}")
+        assert link.split("#")[0][1:] in seen.page.url
+    again = visit(seen.page.url[len(seen.server.address) :])
+    for figure, (state, frame) in changed.items():
+        alive(again, figure)
+        again.settle(100)
+        assert again.js(STATE, figure) == state
+        assert again.js(FRAME, figure)["html"] == frame
     assert again.problems == seen.problems == []
 
 
@@ -144,7 +152,7 @@ def test_a_forged_state_is_harmless(visit: Visitor, page: str) -> None:
     for figure in ids:
         alive(seen, figure)
         usual[figure] = seen.js(STATE, figure)
-    for first in range(PAGES.index(page), len(FORGED), 3):
+    for first in range(PAGES.index(page), len(FORGED), 5):
         query = "&".join(f"{figure}={FORGED[(first + 7 * n) % len(FORGED)]}" for n, figure in enumerate(ids))
         seen.go(f"{page}?tour=step:all&{query}")
         for figure in ids:
@@ -183,7 +191,10 @@ TOUR = [page for page in PAGES if whole(page) != page]
 
 @pytest.mark.parametrize("page", TOUR, ids=named)
 def test_the_tour_goes_step_by_step(visit: Visitor, page: str) -> None:
-    shown = "() => [...document.querySelectorAll('.kv-step')].map(step => step.firstElementChild.checkVisibility()).flatMap((is, n) => is ? n : [])"
+    shown = (
+        "() => [...document.querySelectorAll('.kv-step > :first-child')]"
+        ".flatMap((heading, n) => heading.checkVisibility() ? n : [])"
+    )
     seen = visit(page)
     count = seen.page.locator(".kv-step").count()
     assert seen.js(shown) == [0]

@@ -1,7 +1,7 @@
 """What the built files say, read without a browser: citation, addresses, policy, size."""
 
-import hashlib
 import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser

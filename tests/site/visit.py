@@ -72,5 +72,5 @@ class Visit:
         height, seen = self.js("() => [document.documentElement.scrollHeight, innerHeight]")
         for _ in range(0, height, seen):
             self.page.mouse.wheel(0, seen)
-            self.page.wait_for_timeout(60)
+            self.page.wait_for_timeout(20)
         self.settle(100)
