@@ -19,6 +19,7 @@ from kvref.plan.config_json import from_config
 from kvref.plan.geometry import Geometry
 
 MOST = 10**12
+NUMBER = r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?)"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,6 +32,8 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str]) -> int:
     """Run the command; the exit code. Raises UserError."""
     options = _parser().parse_args(arguments)
+    if options.config is None:
+        geometry.verify()
     if options.models:
         for row in geometry.rows().values():
             print(f"{row['id']}\t{row['name']}\t{row['hf_id']}\t{row['evidence']}{'' if row['verified'] else ', not verified'}")
@@ -63,10 +66,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _gib(text: str) -> Fraction:
+    """A number of GiB. A long exponent is refused unread: its power of ten alone would take hours."""
     try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"expected a number of GiB, got {text[:40]!r}") from None
+        number = Fraction(text) if re.fullmatch(NUMBER, text) and len(text) <= 40 else None
+    except ZeroDivisionError:
+        number = None
+    if number is None or number > MOST:
+        raise argparse.ArgumentTypeError(f"expected a number of GiB of at most {MOST:,}, got {text[:40]!r}")
+    return number
 
 
 def _count(text: str) -> int:

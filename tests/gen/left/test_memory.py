@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gen import geometry as module
 from gen.__main__ import main
 from gen.errors import UserError
 from gen.geometry import find, geometry, rows
@@ -144,8 +146,12 @@ def test_a_config_that_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("--model gpt2 --tensor-parallel 5", "tensor parallel 5: 12 query heads do not divide evenly"),
         ("--model gpt2 --dtype fp12", "invalid choice: 'fp12'"),
         ("--model gpt2 --device-memory 0", "--device-memory: expected more than 0 GiB, got 0"),
-        ("--model gpt2 --device-memory 1/0", "expected a number of GiB, got '1/0'"),
-        ("--model gpt2 --device-memory nan", "expected a number of GiB, got 'nan'"),
+        ("--model gpt2 --device-memory 1/0", "expected a number of GiB of at most 1,000,000,000,000, got '1/0'"),
+        ("--model gpt2 --device-memory nan", "expected a number of GiB of at most 1,000,000,000,000, got 'nan'"),
+        ("--model gpt2 --device-memory 1e5000", "expected a number of GiB of at most 1,000,000,000,000, got '1e5000'"),
+        ("--model gpt2 --device-memory 1e99999999", "got '1e99999999'"),
+        ("--model gpt2 --device-memory 1e-99999999", "got '1e-99999999'"),
+        ("--model gpt2 --device-memory 1e13", "got '1e13'"),
         ("--model gpt2 --weight-bits 3", "invalid choice: 3"),
         ("--config /nowhere/config.json", "is missing"),
         ("--config /", "cannot be read as JSON"),
@@ -194,3 +200,36 @@ def test_no_torch_is_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the table that a test may spoil."""
+    found = tmp_path / "models.json"
+    found.write_bytes(module.TABLE.read_bytes())
+    monkeypatch.setattr(module, "TABLE", found)
+    rows.cache_clear()
+    yield found
+    rows.cache_clear()
+
+
+def test_a_table_other_than_the_published_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "--models"]) == 0
+    assert capsys.readouterr().out
+    table.write_bytes(table.read_bytes().replace(b"4096", b"4097", 1))
+    for flags in (["--models"], ["--model", "gpt2"]):
+        assert main(["memory", *flags]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "models.json: expected SHA-256" in err
+    table.unlink()
+    assert "models.json is missing" in refused(capsys, "--models")
+
+
+@pytest.mark.parametrize("key", ["evidence", "verified", "name", "source", "hf_id"])
+def test_a_row_that_lacks_something_is_one_sentence(table: Path, key: str) -> None:
+    document = json.loads(table.read_bytes())
+    del document["values"]["models"]["gpt-2-small"][key]
+    table.write_text(json.dumps(document))
+    with pytest.raises(UserError, match="is not the table of models"):
+        rows()
