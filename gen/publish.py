@@ -84,27 +84,43 @@ def write(site: Site, model_id: str, records: list[Record], *, complete: bool) -
     """Write what changed, then the manifest; what was done, in a sentence. Killed halfway, it can be run again."""
     io.sweep(site.data)
     files = _listed(site) | manifest.kept(site)
-    surroundings = environment()
-    changed = 0
+    fresh = _documents(site, model_id, records)
+    surplus = leftovers(site, model_id, records) if complete else []
+    total = _total(site, fresh, surplus)
+    changed = sum(io.write(path, data) for path, data in fresh.items()) + len(surplus)
     for record in records:
         path = site.record(model_id, record.id)
-        if _compare_file(path, record).differences:
-            changed += io.write(path, _document(record, surroundings, limited=site.published))
         files[path.relative_to(site.data).as_posix()] = io.file_sha256(path)
-    for path in leftovers(site, model_id, records) if complete else []:
+    for path in surplus:
         path.unlink()
         files.pop(path.relative_to(site.data).as_posix(), None)
-        changed += 1
-    total = sum(path.stat().st_size for path in manifest.recordings(site).values())
-    if site.published and total > TOTAL_LIMIT_BYTES:
-        raise UserError(f"All recordings take {total:,} bytes: expected at most {TOTAL_LIMIT_BYTES:,}.")
     manifest.write(site, files)
     manifest.verify(site)
     return f"{len(records)} records, {changed} files changed in {shown(site.data)} ({total / 1e6:.1f} MB)"
 
 
+def _documents(site: Site, model_id: str, records: list[Record]) -> dict[Path, bytes]:
+    """The bytes of every file that must change, all made before the first is written. Raises UserError."""
+    surroundings = environment()
+    paths = {site.record(model_id, record.id): record for record in records}
+    changed = {path: record for path, record in paths.items() if _compare_file(path, record).differences}
+    return {path: _document(record, surroundings, limited=site.published) for path, record in changed.items()}
+
+
+def _total(site: Site, fresh: dict[Path, bytes], surplus: list[Path]) -> int:
+    """The bytes of all recordings as they will be. Raises UserError if that is too much."""
+    sizes = {path: path.stat().st_size for path in manifest.recordings(site).values() if path not in surplus}
+    total = sum((sizes | {path: len(data) for path, data in fresh.items()}).values())
+    if site.published and total > TOTAL_LIMIT_BYTES:
+        raise UserError(f"All recordings take {total:,} bytes: expected at most {TOTAL_LIMIT_BYTES:,}.")
+    return total
+
+
 def _document(record: Record, surroundings: dict[str, Any], *, limited: bool) -> bytes:
-    data = record.document(surroundings)
+    try:
+        data = record.document(surroundings)
+    except ValueError as problem:
+        raise UserError(f"The record {record.id} cannot be written: {problem}; the weights may be damaged.") from None
     if limited and len(data) > FILE_LIMIT_BYTES:
         raise UserError(f"{record.id} takes {len(data):,} bytes: expected at most {FILE_LIMIT_BYTES:,}.")
     return data

@@ -6,7 +6,6 @@ Without a flag it compares with the published recordings and writes nothing. Ano
 
 import argparse
 import shlex
-import sys
 import time
 from collections.abc import Callable
 
@@ -151,4 +150,7 @@ def _show(records: list[Record]) -> None:
     for record in records:
         print(f"{record.id}\t{record.identity['what']}")
         if "/" not in record.id:
-            sys.stdout.write(canonical(declared(record.values)).decode())
+            try:
+                print(canonical(declared(record.values)).decode(), end="")
+            except ValueError as problem:
+                raise UserError(f"The record {record.id} cannot be shown: {problem}; the weights may be damaged.") from None

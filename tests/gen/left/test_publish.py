@@ -1,6 +1,7 @@
 """Checking and writing a site's recordings: what is refused, what is kept, what a kill leaves."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from gen import io, manifest, publish
 from gen.errors import CheckFailed, UserError
 from gen.paths import ROOT, Site
-from gen.records import TOLERANCE, Record
+from gen.records import TOLERANCE, Bound, Record
 
 MODEL = "m"
 
@@ -161,6 +162,25 @@ def test_a_file_over_the_budget_is_not_published(build: Path, monkeypatch: pytes
     with pytest.raises(UserError, match="big takes"):
         publish.write(Site("site"), MODEL, big, complete=True)
     assert not (tmp_path / "docs/data/recomputed/m/big.json").exists()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, Bound(math.nan)])
+def test_a_number_that_is_none_leaves_everything_as_it_was(site: Site, bad: object):
+    before = {path: path.read_bytes() for path in site.data.rglob("*.json")}
+    spoilt = records()
+    spoilt[0].values["ids"] = [4, 5, 6]
+    spoilt[-1].values["intensity"] = [bad, 2.5]
+    with pytest.raises(UserError, match=r"^The record cost cannot be written: .*finite"):
+        publish.write(site, MODEL, spoilt, complete=True)
+    assert {path: path.read_bytes() for path in site.data.rglob("*.json")} == before
+
+
+def test_too_much_altogether_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr("gen.paths.ROOT", tmp_path)
+    monkeypatch.setattr(publish, "TOTAL_LIMIT_BYTES", 100)
+    with pytest.raises(UserError, match="All recordings take"):
+        publish.write(Site("site"), MODEL, records(), complete=True)
+    assert list(tmp_path.rglob("*.json")) == []
 
 
 KILLED = """
