@@ -9,6 +9,7 @@ and its bandwidth, and every time computed from them is a lower bound. Knows no 
 from dataclasses import dataclass
 from math import prod
 
+from kvref.checks import positive, whole
 from kvref.config import ModelConfig
 from kvref.layout import EMBEDDING, HEAD, weight_shapes
 
@@ -57,6 +58,7 @@ def head_parameters(config: ModelConfig) -> int:
 
 def kv_bytes_per_token(config: ModelConfig, bytes_per_number: int) -> int:
     """One key and one value for every KV head of every layer."""
+    whole(bytes_per_number=bytes_per_number)
     return 2 * config.layers * config.kv_heads * config.head_dim * bytes_per_number
 
 
@@ -66,7 +68,7 @@ def prefill_cost(config: ModelConfig, prompt_tokens: int, bytes_per_number: int)
     Row i of the scores has i cells: n(n + 1)/2 together. The rows of K and V are written once; they are read
     while they are still at hand, so no read is counted.
     """
-    _check("prompt_tokens", prompt_tokens)
+    whole(prompt_tokens=prompt_tokens)
     cells = prompt_tokens * (prompt_tokens + 1) // 2
     return Cost(
         matmul_flops=2 * (layer_matmul_parameters(config) * prompt_tokens + head_parameters(config)),
@@ -83,8 +85,7 @@ def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int,
     ``context_tokens`` are the keys that the new token reads, its own among them; it was just made, so one
     fewer comes from memory.
     """
-    _check("context_tokens", context_tokens)
-    _check("batch", batch)
+    whole(context_tokens=context_tokens, batch=batch)
     row_bytes = kv_bytes_per_token(config, bytes_per_number)
     multiplied = layer_matmul_parameters(config) + head_parameters(config)
     return Cost(
@@ -98,6 +99,7 @@ def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int,
 
 def full_logits_flops(config: ModelConfig, prompt_tokens: int) -> int:
     """What a prefill does besides if the logits of all its tokens are asked for."""
+    whole(prompt_tokens=prompt_tokens)
     return 2 * head_parameters(config) * (prompt_tokens - 1)
 
 
@@ -109,11 +111,13 @@ def attention_equals_matmuls(config: ModelConfig) -> int:
 
 def linear_intensity(batch: int, bytes_per_weight: int | float) -> float:
     """FLOPs for each byte of a weight matrix that ``batch`` tokens share."""
+    positive(batch=batch, bytes_per_weight=bytes_per_weight)
     return 2 * batch / bytes_per_weight
 
 
 def attention_intensity(query_heads: int, kv_heads: int, bytes_per_number: int | float) -> float:
     """FLOPs for each byte of cache read in a decode step: context, layers and batch cancel out."""
+    positive(query_heads=query_heads, kv_heads=kv_heads, bytes_per_number=bytes_per_number)
     return 2 * query_heads / (kv_heads * bytes_per_number)
 
 
@@ -123,26 +127,31 @@ def latent_intensity(query_heads: int, latent: int, rotated: int, bytes_per_numb
     ``latent`` and ``rotated`` are the numbers of a row; scores use both, the weighted sum the latent alone
     (DeepSeek-V2, arXiv:2405.04434, section 2.1).
     """
+    positive(query_heads=query_heads, latent=latent, rotated=rotated, bytes_per_number=bytes_per_number)
     return 2 * query_heads * (2 * latent + rotated) / ((latent + rotated) * bytes_per_number)
 
 
 def ridge(peak_flops: int | float, bandwidth_bytes: int | float) -> float:
     """FLOPs for each byte from which on a device with this peak and bandwidth, both per second, computes more than waits."""
+    positive(peak_flops=peak_flops, bandwidth_bytes=bandwidth_bytes)
     return peak_flops / bandwidth_bytes
 
 
 def critical_batch(peak_flops: int | float, bandwidth_bytes: int | float, bytes_per_weight: int | float) -> float:
     """Sequences that must share a pass for its matrices to reach the ridge."""
+    positive(bytes_per_weight=bytes_per_weight)
     return ridge(peak_flops, bandwidth_bytes) * bytes_per_weight / 2
 
 
 def least_seconds(cost: Cost, peak_flops: int | float, bandwidth_bytes: int | float) -> float:
     """No pass is faster: its operations at the peak, or its bytes at full bandwidth, whichever takes longer."""
+    positive(peak_flops=peak_flops, bandwidth_bytes=bandwidth_bytes)
     return max(cost.flops / peak_flops, cost.bytes / bandwidth_bytes)
 
 
 def link_seconds(tokens: int, bytes_per_token: int, bandwidth_bytes: int | float) -> float:
     """Moving a cache over a link of that many bytes a second."""
+    positive(tokens=tokens, bytes_per_token=bytes_per_token, bandwidth_bytes=bandwidth_bytes)
     return tokens * bytes_per_token / bandwidth_bytes
 
 
@@ -160,12 +169,15 @@ def reuse_bandwidth(
     Mooncake (FAST'25), equations 1 and 2: a layer computes a·n²·d + b·n·d² FLOPs for n tokens of hidden size d; ``a`` and
     ``b`` as the paper takes them for LLaMA3-70B.
     """
+    whole(prefix_tokens=prefix_tokens, hidden_size=hidden_size, group_size=group_size, bytes_per_number=bytes_per_number)
+    positive(peak_flops=peak_flops, a=a, b=b)
     computed = group_size * (a * prefix_tokens * hidden_size + b * hidden_size**2)
     return peak_flops * 2 * hidden_size * bytes_per_number / computed
 
 
 def rows_without_cache(tokens: int) -> int:
     """K,V rows computed in each layer by as many passes of growing length, from an empty prompt."""
+    whole(0, tokens=tokens)
     return tokens * (tokens + 1) // 2
 
 
@@ -177,8 +189,3 @@ def _attention_flops(config: ModelConfig, score_cells: int) -> int:
 def _weight_bytes(config: ModelConfig, bytes_per_number: int) -> int:
     """Every matrix once, the head too; the few rows of the embedding, norms and biases are left out."""
     return (layer_matmul_parameters(config) + head_parameters(config)) * bytes_per_number
-
-
-def _check(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name}: expected at least 1, got {value}.")

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kvref.checks import whole
+
 
 @dataclass(frozen=True)
 class Group:
@@ -109,5 +111,4 @@ class Geometry:
 
 
 def _whole(name: str, value: Any, least: int) -> None:
-    if type(value) is not int or value < least:  # not isinstance: True is an int
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+    whole(least, **{name: value})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from kvref.checks import positive, whole
 from kvref.plan.geometry import Geometry, Group
 
 GIB = 2**30
@@ -20,6 +21,10 @@ class Format:
     bits: int
     group: int = 1  # numbers that share a scale
     extra_bits: int = 0  # of the scale and the zero point of a group
+
+    def __post_init__(self) -> None:
+        whole(bits=self.bits, group=self.group)
+        whole(0, extra_bits=self.extra_bits)
 
     @property
     def bits_per_number(self) -> Fraction:
@@ -84,9 +89,7 @@ def cache_size(
     geometry: Geometry, tokens: int, *, batch: int = 1, stored: Format = FORMATS["fp16"], block_tokens: int = 1, ranks: int = 1
 ) -> CacheSize:
     """The cache of ``batch`` requests of ``tokens`` tokens each on one of ``ranks`` devices. Raises ValueError."""
-    for name, value in (("tokens", tokens), ("batch", batch), ("block size", block_tokens), ("tensor parallel", ranks)):
-        if type(value) is not int or value < 1:
-            raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}.")
+    whole(**{"tokens": tokens, "batch": batch, "block size": block_tokens})
     _check_ranks(geometry, ranks)
     sizes = tuple(_group_size(group, tokens, stored, block_tokens, ranks) for group in geometry.groups)
     state = geometry.state
@@ -128,32 +131,42 @@ def slots(group: Group, tokens: int, block_tokens: int) -> int:
 
 def weight_bytes(parameters: int, bits: int = 16, ranks: int = 1) -> int:
     """Bytes of the weights on one device, evenly split."""
+    whole(parameters=parameters, bits=bits, ranks=ranks)
     return ceil(Fraction(parameters * bits, 8 * ranks))
 
 
 def requests_that_fit(device_bytes: int | Fraction, weights: int, request_bytes: Fraction, reserved_bytes: int = 0) -> int:
     """Largest batch for a device's memory once weights and a reserve are taken off; 0 if not even one fits."""
+    positive(request_bytes=request_bytes)
     return max(0, (device_bytes - weights - reserved_bytes) // request_bytes)
 
 
 def hit_blocks(window: int, block_tokens: int) -> int:
     """Blocks that must still be there for a cached prefix to serve a layer with a window: ceil((window − 1) / block)."""
+    whole(window=window, block_tokens=block_tokens)
     return -(-(window - 1) // block_tokens)
 
 
 def expected_waste(mean_tokens: int | float, block_tokens: int) -> float:
     """Share of slots that stay empty if the last block is half full on average, as vLLM's section 4 argues."""
+    positive(mean_tokens=mean_tokens)
+    whole(block_tokens=block_tokens)
     empty = (block_tokens - 1) / 2
     return empty / (mean_tokens + empty)
 
 
 def reserved_waste(mean_tokens: int | float, longest_tokens: int) -> float:
     """Share of slots that stay empty if the longest possible request is reserved for each."""
+    positive(mean_tokens=mean_tokens)
+    whole(longest_tokens=longest_tokens)
+    if mean_tokens > longest_tokens:
+        raise ValueError(f"mean_tokens: expected at most {longest_tokens} (the longest request), got {mean_tokens!r}.")
     return 1 - mean_tokens / longest_tokens
 
 
 def table_bytes(tokens: int, block_tokens: int, entry_bytes: int = 4) -> int:
     """What a request's list of blocks takes."""
+    whole(tokens=tokens, block_tokens=block_tokens, entry_bytes=entry_bytes)
     return -(-tokens // block_tokens) * entry_bytes
 
 
@@ -163,6 +176,7 @@ def _group_size(group: Group, tokens: int, stored: Format, block_tokens: int, ra
 
 
 def _check_ranks(geometry: Geometry, ranks: int) -> None:
+    whole(**{"tensor parallel": ranks})
     if geometry.query_heads % ranks:
         raise ValueError(f"tensor parallel {ranks}: {geometry.query_heads} query heads do not divide evenly.")
     for heads in (group.kv_heads for group in geometry.groups if not group.latent):

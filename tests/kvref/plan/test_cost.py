@@ -66,8 +66,31 @@ def test_the_same_as_torch_counts(config: ModelConfig) -> None:
 
 @pytest.mark.parametrize("make", [cost.prefill_cost, cost.decode_cost])
 def test_nothing_to_do_is_refused(make) -> None:
-    with pytest.raises(ValueError, match="expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="expected a whole number of at least 1, got 0"):
         make(GPT2_SMALL, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: cost.full_logits_flops(GPT2_SMALL, 0), "prompt_tokens: expected a whole number of at least 1, got 0"),
+        (lambda: cost.prefill_cost(GPT2_SMALL, 4, -1), "bytes_per_number: expected a whole number of at least 1, got -1"),
+        (lambda: cost.decode_cost(GPT2_SMALL, 4, 2, batch=True), "batch: expected a whole number of at least 1, got True"),
+        (lambda: cost.ridge(1e12, 0), "bandwidth_bytes: expected a finite number above 0, got 0"),
+        (lambda: cost.ridge(float("nan"), 1), "peak_flops: expected a finite number above 0, got nan"),
+        (lambda: cost.critical_batch(1e12, 1e9, 0), "bytes_per_weight: expected a finite number above 0, got 0"),
+        (lambda: cost.linear_intensity(0, 2), "batch: expected a finite number above 0, got 0"),
+        (lambda: cost.attention_intensity(8, 0, 2), "kv_heads: expected a finite number above 0, got 0"),
+        (lambda: cost.latent_intensity(8, 0, 0, 2), "latent: expected a finite number above 0, got 0"),
+        (lambda: cost.link_seconds(4, 0, 9), "bytes_per_token: expected a finite number above 0, got 0"),
+        (lambda: cost.least_seconds(cost.decode_cost(GPT2_SMALL, 4, 2), 0, 1), "peak_flops: expected a finite number above 0"),
+        (lambda: cost.reuse_bandwidth(1e12, 0, 8, 1, 2), "prefix_tokens: expected a whole number of at least 1, got 0"),
+        (lambda: cost.rows_without_cache(-1), "tokens: expected a whole number of at least 0, got -1"),
+    ],
+)
+def test_what_is_no_amount_is_refused(ask, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        ask()
 
 
 # --- the roofline ------------------------------------------------------------------------------------------------------

@@ -286,3 +286,26 @@ def test_a_part_of_a_byte_is_a_byte() -> None:
     assert cache_size(odd, 1, stored=Format(4)).request_bytes == 3 + 4
     assert cache_size(odd, 1, stored=Format(1)).bytes == 5
     assert cache_size(odd, 1, batch=4, stored=Format(1)).bytes == 19
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: weight_bytes(-1), "parameters: expected a whole number of at least 1, got -1"),
+        (lambda: weight_bytes(8, ranks=0), "ranks: expected a whole number of at least 1, got 0"),
+        (lambda: memory.expected_waste(-1, 16), "mean_tokens: expected a finite number above 0, got -1"),
+        (lambda: memory.reserved_waste(1e30, 16), r"mean_tokens: expected at most 16 \(the longest request\), got 1e\+30"),
+        (lambda: bytes_per_token(LLAMA3_8B, ranks=0), "tensor parallel: expected a whole number of at least 1, got 0"),
+        (lambda: memory.table_bytes(5, 0), "block_tokens: expected a whole number of at least 1, got 0"),
+        (lambda: memory.hit_blocks(0, 16), "window: expected a whole number of at least 1, got 0"),
+        (lambda: Format(4, 0, 16), "group: expected a whole number of at least 1, got 0"),
+        (lambda: Format(4, 16, -1), "extra_bits: expected a whole number of at least 0, got -1"),
+        (
+            lambda: requests_that_fit(9, 1, Fraction(0)),
+            r"request_bytes: expected a finite number above 0, got Fraction\(0, 1\)",
+        ),
+    ],
+)
+def test_what_is_no_amount_is_refused(ask: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        ask()

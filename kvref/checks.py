@@ -1,0 +1,22 @@
+"""What a number must be before anything is computed from it: one sentence with its name, what was expected, what came.
+
+Called by keyword, so that the name in the sentence is the argument's own. Knows nothing about tensors.
+"""
+
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+
+def whole(least: int = 1, /, **values: Any) -> None:
+    """Refuse what is no whole number of at least ``least``; True and 2.0 are none."""
+    for name, value in values.items():
+        if type(value) is not int or value < least:
+            raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+
+
+def positive(**values: Any) -> None:
+    """Refuse what is no finite number above 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not 0 < value < inf:
+            raise ValueError(f"{name}: expected a finite number above 0, got {value!r}.")

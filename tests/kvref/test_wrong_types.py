@@ -1,0 +1,50 @@
+"""Arguments of the wrong type, as a caller without a type checker gives them: one sentence each.
+
+The other tests run with types checked at every call, which would answer first; so these run in a Python of their own.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SETUP = """
+import json, sys
+from kvref.plan import cost, memory
+from tests.kvref import tiny
+
+CONFIG = tiny.LLAMA
+
+
+def answer(expression):
+    try:
+        return f"no error, {eval(expression)!r}"
+    except ValueError as refused:
+        return str(refused)
+    except Exception as other:
+        return f"{type(other).__name__}: {other}"
+
+
+print(json.dumps([answer(expression) for expression in json.loads(sys.argv[1])]))
+"""
+WHOLE = "expected a whole number of at least"
+SENTENCES = {
+    "cost.prefill_cost(CONFIG, 1.5, 2)": f"prompt_tokens: {WHOLE} 1, got 1.5.",
+    "cost.kv_bytes_per_token(CONFIG, '3')": f"bytes_per_number: {WHOLE} 1, got '3'.",
+    "cost.linear_intensity('4', 2)": "batch: expected a finite number above 0, got '4'.",
+    "memory.weight_bytes(8.5)": f"parameters: {WHOLE} 1, got 8.5.",
+    "memory.requests_that_fit(100, 10, 0)": "request_bytes: expected a finite number above 0, got 0.",
+}
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, str]:
+    command = [sys.executable, "-c", SETUP, json.dumps(list(SENTENCES))]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return dict(zip(SENTENCES, json.loads(ran.stdout), strict=True))
+
+
+@pytest.mark.parametrize("expression", SENTENCES)
+def test_a_wrong_type_is_answered_in_a_sentence(answers: dict[str, str], expression: str) -> None:
+    assert answers[expression] == SENTENCES[expression]
