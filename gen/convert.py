@@ -23,6 +23,7 @@ def gguf(source: Path, folder: Path) -> None:
         contents = read(source)
     except CheckpointError as problem:
         raise FetchError(str(problem)) from None
+    made, settings = tokenizer.from_gguf(contents.tokenizer), tokenizer.gguf_settings(contents.tokenizer)
     needed = sum(tensor.nbytes for tensor in contents.weights.values())
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -31,9 +32,9 @@ def gguf(source: Path, folder: Path) -> None:
         save_file(contents.weights, folder / "model.safetensors", metadata={"format": "pt"})
     except safetensors.SafetensorError as problem:
         raise FetchError(f"The weights could not be written ({problem}); free some disk space and run it again.") from None
-    tokenizer.from_gguf(contents.tokenizer).save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer.json").write_text(made.to_str(pretty=True), encoding="utf-8")
     _write(folder / "config.json", contents.config)
-    _write(folder / "tokenizer_config.json", tokenizer.gguf_settings(contents.tokenizer))
+    _write(folder / "tokenizer_config.json", settings)
 
 
 def _write(path: Path, value: object) -> None:

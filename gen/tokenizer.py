@@ -4,7 +4,7 @@ A GGUF file names the rule that splits text before byte-pair merging (`tokenizer
 gives ids, only other ones, so a rule that is not known here is an error.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
         merges = [(left, right) for left, _, right in pairs]
         tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=rule == "llama-bpe"))
         _add_markers(tokenizer, tokens, metadata)
+    except FetchError:
+        raise
     except Exception as problem:  # the library raises a bare Exception for merges of tokens that do not exist
         raise FetchError(f"The file's tokenizer is damaged: {problem!r}.") from None
     tokenizer.pre_tokenizer, tokenizer.decoder = splitter, decoders.ByteLevel()
@@ -63,19 +65,26 @@ def _add_markers(tokenizer: Tokenizer, tokens: list[str], metadata: Mapping[str,
     tokenizer.add_tokens([AddedToken(token, normalized=False) for token in defined])
     if metadata.get("tokenizer.ggml.add_bos_token"):
         first = int(metadata["tokenizer.ggml.bos_token_id"])
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=[tokens[first], "$A"], special_tokens=[(tokens[first], first)]
+        name = _marker(tokens, "bos", first)
+        tokenizer.post_processor = processors.TemplateProcessing(single=[name, "$A"], special_tokens=[(name, first)])
+
+
+def _marker(tokens: Sequence[Any], name: str, number: Any) -> str:
+    if not 0 <= int(number) < len(tokens):
+        raise FetchError(
+            f"The file's tokenizer is damaged: tokenizer.ggml.{name}_token_id is {number}: expected 0 to {len(tokens) - 1}."
         )
+    return str(tokens[int(number)])
 
 
 def gguf_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What `tokenizer_config.json` keeps of a GGUF file: the chat template and the names of the marker tokens."""
+    """What `tokenizer_config.json` keeps of a GGUF file: chat template and marker tokens by name. Raises FetchError."""
     tokens = metadata["tokenizer.ggml.tokens"]
     settings: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast"}
     for name in ("bos", "eos"):
         number = metadata.get(f"tokenizer.ggml.{name}_token_id")
         if number is not None:
-            settings[f"{name}_token"] = str(tokens[int(number)])
+            settings[f"{name}_token"] = _marker(tokens, name, number)
     template = metadata.get("tokenizer.chat_template")
     return settings | ({"chat_template": str(template)} if template else {})
 
@@ -86,8 +95,11 @@ class Text:
     def __init__(self, folder: Path) -> None:
         """Read the tokenizer of a folder in the Hugging Face layout. Raises UserError if there is none."""
         self._tokenizer = _load(folder)
-        settings = folder / "tokenizer_config.json"
-        self._settings: dict[str, Any] = io.read(settings) if settings.is_file() else {}
+        path = folder / "tokenizer_config.json"
+        settings = io.read(path) if path.is_file() else {}
+        if not isinstance(settings, dict):
+            raise UserError(f"{path} cannot be used: expected an object of settings, got {type(settings).__name__}.")
+        self._settings: dict[str, Any] = settings
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text`; the names of marker tokens in it become those tokens."""
@@ -114,8 +126,9 @@ class Text:
         messages = [{"role": "system", "content": instruction}, {"role": "user", "content": question}]
         try:
             return sandbox.from_string(template).render(messages=messages, add_generation_prompt=True, **names)
-        except (jinja2.TemplateError, TypeError, ValueError) as problem:
-            raise UserError(f"The model's chat template does not work: {problem}.") from None
+        except Exception as problem:  # a template is a program: it can divide by zero or call itself for ever
+            reason = f"{type(problem).__name__}: {problem}".split("\n")[0][:200]
+            raise UserError(f"The model's chat template does not work: {reason}.") from None
 
 
 def _load(folder: Path) -> Tokenizer:

@@ -100,3 +100,43 @@ def test_a_missing_or_broken_tokenizer_is_one_sentence(tmp_path: Path):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(UserError, match="cannot be read"):
         Text(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 1/0 }}",
+        "{% for i in range(10**9) %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% if",
+        "{{ raise_exception('no') }}",
+        "{{ messages[9].content.x }}",
+        "{{ [1].pop(7) }}",
+        "{{ 'x' * 'y' }}",
+        "{{ {}['a'].b }}",
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+    ],
+)
+def test_whatever_a_template_does_is_one_sentence(tmp_path: Path, tiny_gpt2: Path, template: str):
+    text = Text(folder_with(tmp_path, tiny_gpt2, template))
+    with pytest.raises(UserError, match="chat template does not work") as caught:
+        text.chat("?", "!")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", ["[]", '"x"', "null", "3"])
+def test_settings_that_are_none_are_one_sentence(tmp_path: Path, tiny_gpt2: Path, settings: str):
+    (folder_with(tmp_path, tiny_gpt2, None) / "tokenizer_config.json").write_text(settings)
+    with pytest.raises(UserError, match=r"tokenizer_config\.json cannot be used: expected an object of settings"):
+        Text(tmp_path)
+
+
+@pytest.mark.parametrize("number", [9999, -1, 2**40])
+def test_a_marker_outside_the_vocabulary_is_one_sentence(number: int):
+    for name in ("bos", "eos"):
+        damaged = metadata("smollm") | {f"tokenizer.ggml.{name}_token_id": number}
+        with pytest.raises(FetchError, match=rf"tokenizer is damaged: tokenizer\.ggml\.{name}_token_id is {number}"):
+            tokenizer.gguf_settings(damaged)
+    damaged |= {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": number}
+    with pytest.raises(FetchError, match="tokenizer is damaged"):
+        tokenizer.from_gguf(damaged)
