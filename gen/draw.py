@@ -59,6 +59,8 @@ def chosen_site(options: argparse.Namespace) -> Site:
 def draw(site: Site, ids: Sequence[str] = (), *, show: bool = False, check: bool = False) -> int:
     """Draw figures of a site; the exit code. Raises UserError for data that disagrees, or an unknown figure."""
     chosen = _chosen(ids)
+    if not (show or check):
+        io.check_folder(site.figures)
     records = Records(site)
     drawn = _render(records, chosen)
     if show:
@@ -151,5 +153,8 @@ def fresh(records: Records) -> bool:
     folder = records.site.figures
     if not (folder / "stamp.json").is_file():
         return False
-    table = io.read(folder / "stamp.json")
-    return bool(table["stamp"] == stamp(records)) and all((folder / name).is_file() for name in table["files"])
+    try:
+        table = io.read(folder / "stamp.json")
+        return bool(table["stamp"] == stamp(records)) and all((folder / name).is_file() for name in table["files"])
+    except (UserError, TypeError, KeyError):  # no stamp of ours: everything is drawn again
+        return False

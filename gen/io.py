@@ -114,6 +114,18 @@ def sweep(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise UserError if files cannot be made in `folder`, or it cannot be made: to be asked before an hour's work."""
+    try:
+        first = next(path for path in (folder, *folder.parents) if path.exists())
+        if not first.is_dir():
+            raise UserError(f"{shown(first)} is a file: expected a folder, or nothing; move it away.")
+        if not os.access(first, os.W_OK | os.X_OK):
+            raise UserError(f"{shown(first)} cannot be written to: expected a folder that you may change.")
+    except OSError as problem:
+        raise UserError(disk_sentence(folder, problem)) from None
+
+
 def disk_sentence(path: Path, problem: OSError) -> str:
     """One sentence for a failed write."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):

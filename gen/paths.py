@@ -92,9 +92,14 @@ def local_site(model: str = DEFAULT_MODEL, prompt: str | None = None, name: str 
 
 
 def home() -> Path:
-    """Where converted weights are kept: KVREF_HOME, or the user's cache folder."""
+    """Where converted weights are kept: KVREF_HOME, or the user's cache folder. Raises UserError for `~nobody`."""
     chosen = os.environ.get("KVREF_HOME")
-    return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("kvref", appauthor=False))
+    try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        return Path(platformdirs.user_cache_dir("kvref", appauthor=False))
+    except RuntimeError:
+        raise UserError(f"KVREF_HOME is {chosen!r}, but there is no such user: set it to the path of a folder.") from None
 
 
 def shown(path: Path) -> str:

@@ -9,7 +9,7 @@ import shlex
 import time
 from collections.abc import Callable
 
-from gen import fetch, models, notebooks, publish
+from gen import fetch, io, models, notebooks, publish
 from gen.errors import UserError
 from gen.experiments import bound, cost, heads, memory, model, notebook, old_keys, one_token, recording
 from gen.experiments.context import PROMPT, Context
@@ -43,12 +43,15 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"Unknown record {unknown[0]!r}: expected {', '.join(EXPERIMENTS)}.")
     _check_words(options.prompt)
     site = _site(options)
+    writes = not options.show and (options.write or not (site.published or options.check))
+    if writes:
+        io.check_folder(site.data)
     context = _context(options, site)
     records = _compute(context, options.ids or list(EXPERIMENTS))
     complete = not options.ids
     if options.show:
         _show(records)
-    elif options.write or not (site.published or options.check):
+    elif writes:
         print(publish.write(site, context.facts.id, records, complete=complete))
         notebooks.write(site)
     else:

@@ -306,6 +306,20 @@ def test_a_gguf_file_with_an_unknown_tokenizer_is_refused(store: Path, tmp_path:
     assert left_behind(store) == []
 
 
+def test_a_damaged_tokenizer_is_seen_before_weights_are_written(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("safetensors.torch.save_file", lambda *_, **__: pytest.fail("weights were written"))
+    with pytest.raises(FetchError, match=r"tokenizer is damaged: .*eos_token_id is 9999"):
+        fetch.ensure(str(write_gguf(tmp_path / "odd.gguf", eos=9999)))
+    assert left_behind(store) == []
+
+
+def test_a_home_that_nobody_has_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("KVREF_HOME", "~nouser")
+    for arguments in (["fetch"], ["run", "model"]):
+        assert command.main(arguments) == 2
+        assert capfd.readouterr().err.startswith("error: KVREF_HOME is '~nouser', but there is no such user")
+
+
 @pytest.mark.parametrize("model", ["nonsense", "", "\0", "~nobody/x", "x" * 5000, "/dev/null"])
 def test_an_unknown_model_is_one_sentence(store: Path, model: str):
     with pytest.raises(UserError, match="Unknown model"):

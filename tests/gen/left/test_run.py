@@ -213,6 +213,14 @@ def test_a_prompt_has_at_most_64_tokens(tiny_gpt2: Path, capfd: pytest.CaptureFi
     assert values(Site("long"), "tiny-gpt2", "cat")["prompt_tokens"] == 64
 
 
+def test_a_file_where_a_folder_belongs_is_seen_first(tiny_gpt2: Path, build: Path, capfd: pytest.CaptureFixture[str]):
+    build.write_text("mine")
+    for arguments in (["run", "cost", "--model", str(tiny_gpt2), "--name", "x"], ["draw"]):
+        assert command.main(arguments) == 2
+        assert capfd.readouterr().err == f"error: {build} is a file: expected a folder, or nothing; move it away.\n"
+    assert build.read_text() == "mine"
+
+
 def test_only_models_of_the_table_are_published(tiny_gpt2: Path, capfd: pytest.CaptureFixture[str]):
     assert command.main(["run", "--write", "--model", str(tiny_gpt2)]) == 2
     assert "--write publishes smollm2-135m-instruct and gpt2 only, by name, got" in capfd.readouterr().err
