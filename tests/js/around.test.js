@@ -33,7 +33,7 @@ test("of every field that its sentence depends on, and of no other", () => {
   const table = { figure: "memory", options: {}, state: {}, recordings: [], models: models.map(({ id, name }) => ({ id, name })) };
   const sizes = validate(memory, table);
   assert.equal(about(memory, sizes, { ...sizes, third: "b", device: 24, bits: 4 }, table), "");
-  assert.equal(about(memory, sizes, { ...sizes, tokens: 8192, dtype: "int8", ranks: 2 }, table), "This sentence is about tokens 4,096, cache in fp16, tensor parallel 1 device.");
+  assert.equal(about(memory, sizes, { ...sizes, tokens: 8192, dtype: "int8", block: 16, ranks: 2 }, table), "This sentence is about tokens 4,096, cache in fp16, no block, tensor parallel 1 device.");
 });
 
 test("a citation names the state, and leads to it where there is an address", () => {

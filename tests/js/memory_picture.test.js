@@ -52,7 +52,7 @@ test("windows, latents, states and devices", () => {
 test("a row says what it counts: exact beside rounded, what is lacking, what is only about", () => {
   const { model } = drawn({ model: "deepseek-v3", second: "llama-3-8b", third: "none", fourth: "none" });
   assert.equal(shown(model, "each further token").text, "68.63\u00a0KiB (70,272\u00a0B)");
-  assert.deepEqual(["parameters", "weights in 16 bits", "left of 80 GiB", "requests that fit, at most"].map((row) => shown(model, row).text), ["about 671 billion", "≈ 1,250 GiB", "≈ 1,170 GiB too few", "0"]);
+  assert.deepEqual(["parameters", "weights in 16 bits", "left of 80 GiB", "requests that fit, at most"].map((row) => shown(model, row).text), ["about 671 billion", "≈ 1,250 GiB", "≈ 1,170 GiB too\u00a0few", "0"]);
   assert.deepEqual(["parameters", "weights in 16 bits", "left of 80 GiB"].map((row) => shown(model, row, 1).text), ["8,030,261,248", "14.96 GiB", "65.04 GiB"]);
   assert.doesNotMatch(html(model), /all of it|in bytes/);
   assert.equal(shown(drawn({ model: "gemma-4-e2b", ...alone }).model, "left of 80 GiB").text, "–");

@@ -73,7 +73,8 @@ function options(field) {
 export function named(field) {
   if (field.name === "step") return field.value === 0 ? "the prefill" : `decode step ${field.value}`;
   const text = field.options?.find((option) => option.value === field.value)?.text ?? (field.kind === "text" ? String(field.value) : name(field, placeOf(field), true));
-  return `${/^[A-Z][A-Z]|^GiB/.test(field.label) ? field.label : field.label.replace(/^./, (letter) => letter.toLowerCase())} ${text}`;
+  const label = field.label.replace(/^./, (letter) => letter.toLowerCase());
+  return text === "none" ? `no ${label}` : `${label} ${text}`;
 }
 
 /** Why what was typed is not taken, or nothing. @param {Field} field @param {string} text */

@@ -160,7 +160,7 @@ function leftCell(one, gib) {
   const [lacks, sign] = [weights - BigInt(gib) * 2n ** 30n, rounded(one.row) ? "≈ " : ""];
   if (lacks <= 0n) return { ...bytesCell(one, "left by the weights", { n: left, d: 1n }), text: sign + binary({ n: left, d: 1n }) };
   const size = { n: lacks, d: 1n };
-  return { kind: "count", text: `${sign}${binary(size)} too few`, say: `${one.row.name}: the weights alone need ${both(size)} more`, counted: "0" };
+  return { kind: "count", text: `${sign}${binary(size)} too\u00a0few`, say: `${one.row.name}: the weights alone need ${both(size)} more`, counted: "0" };
 }
 
 /** Does somebody only say about how many parameters there are? @param {Row} row */
