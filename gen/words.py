@@ -110,5 +110,7 @@ def warnings(geometry: Geometry, tokens: int, ranks: int) -> list[str]:
     if ranks > 1 and any(group.latent for group in geometry.groups):
         found.append(f"the row that all heads share is kept by each of the {ranks} devices")
     repeated = {ranks // group.kv_heads for group in geometry.groups if not group.latent and ranks > group.kv_heads}
+    if geometry.guessed:
+        found.append("no model_type is given: KV heads or head size are read as Llama's, from query heads and hidden size")
     found += [f"each KV head is kept by {copies} devices" for copies in sorted(repeated)]
     return found

@@ -1,13 +1,14 @@
 """From a ``config.json`` to the geometry of a cache, for more families than this project can run.
 
-What is stated is taken as it stands: an explicit ``head_dim`` is never replaced by hidden size over heads. What would
-change the cache and is not understood is refused in one sentence. Field names and layer rules are those of the
-configuration classes of transformers. Knows no files and no bytes.
+What is stated is taken as it stands: an explicit ``head_dim`` is never replaced by hidden size over heads; what is left
+out is what the family fills in. What would change the cache and is not understood is refused in one sentence. Field names and
+layer rules are those of the configuration classes of transformers. Knows no files and no bytes.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kvref.plan.fields import filled, flag
 from kvref.plan.geometry import Geometry, Group, State
 from kvref.plan.layer_kinds import MOST_LAYERS, kinds, linear_state, ssm_state
 
@@ -16,6 +17,7 @@ Raw = Mapping[str, Any]
 LLAMA_LIKE = ("llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text")
 LATENT = ("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2")
 ELSEWHERE = ("phi3", "gpt_oss", "qwen3_next", "llama4_text")  # Llama's names with layer rules of their own
+NESTED = {"gemma3": "gemma3_text", "llama4": "llama4_text"}  # what the sizes in text_config are then
 KNOWN = ("gpt2", *LLAMA_LIKE, *LATENT, *ELSEWHERE, "falcon", "nemotron_h", "kimi_linear")
 
 
@@ -23,11 +25,12 @@ def from_config(raw: Any, name: str = "config.json") -> Geometry:
     """The geometry that a ``config.json`` describes. Raises ValueError: one sentence, naming the entry."""
     if not isinstance(raw, Mapping):
         raise ValueError(f"{name}: expected an object with a model's sizes, got {type(raw).__name__}.")
-    if isinstance(raw.get("text_config"), Mapping):
-        return from_config(raw["text_config"], name)
+    if isinstance(inner := raw.get("text_config"), Mapping):
+        outer = raw.get("model_type")
+        return from_config({"model_type": NESTED.get(outer, outer) if isinstance(outer, str) else outer, **inner}, name)
     family = _family(raw, name)
     try:
-        return _READERS.get(family, _latent if family in LATENT else _llama)(raw, family, name)
+        return _READERS.get(family, _latent if family in LATENT else _llama)(filled(raw, family), family, name)
     except ValueError as wrong:
         raise ValueError(wrong.args[0] if str(wrong).startswith(name) else f"{name}: {wrong}") from None
 
@@ -48,7 +51,8 @@ def _gpt2(raw: Raw, family: str, name: str) -> Geometry:
     vocab, positions = optional(raw, "vocab_size"), optional(raw, "n_positions")
     inner = optional(raw, "n_inner") or 4 * hidden
     each = 4 * hidden * hidden + 2 * hidden * inner + 9 * hidden + inner
-    total = (vocab + positions) * hidden + layers * each + 2 * hidden if vocab and positions else None
+    head = 0 if flag(raw, "tie_word_embeddings", True) else vocab or 0
+    total = (vocab + head + positions) * hidden + layers * each + 2 * hidden if vocab and positions else None
     groups = (Group(layers, heads, head_dim, head_dim),)
     return Geometry(name, layers, heads, groups, parameters=total, max_positions=positions)
 
@@ -68,6 +72,7 @@ def _llama(raw: Raw, family: str, name: str) -> Geometry:
         linear_state(raw, which.count("linear")),
         parameters=dense_parameters(raw, family, layers, heads, kv_heads, head_dim),
         max_positions=optional(raw, "max_position_embeddings"),
+        guessed=raw.get("model_type") is None and (raw.get("num_key_value_heads") is None or raw.get("head_dim") is None),
     )
 
 
@@ -82,10 +87,10 @@ def _latent(raw: Raw, family: str, name: str) -> Geometry:
 def _falcon(raw: Raw, family: str, name: str) -> Geometry:
     """``multi_query`` means one KV head, unless the newer architecture gives their number."""
     layers, heads = size(raw, "num_hidden_layers", most=MOST_LAYERS), size(raw, "num_attention_heads")
-    if raw.get("new_decoder_architecture"):
+    multi_query = flag(raw, "multi_query", True)
+    kv_heads = 1 if multi_query else heads
+    if flag(raw, "new_decoder_architecture"):
         kv_heads = size(raw, "num_kv_heads", heads)
-    else:
-        kv_heads = 1 if raw.get("multi_query", True) else heads
     head_dim = _head_dim(raw, heads)
     positions = optional(raw, "max_position_embeddings")
     return Geometry(name, layers, heads, (Group(layers, kv_heads, head_dim, head_dim),), max_positions=positions)
@@ -128,13 +133,17 @@ _READERS: dict[str, Callable[[Raw, str, str], Geometry]] = {
 def dense_parameters(raw: Raw, family: str, layers: int, heads: int, kv_heads: int, head_dim: int) -> int | None:
     """All parameters of a dense Llama, Mistral or Qwen; None for other families, or if a size is missing."""
     hidden, inner, vocab = (optional(raw, key) for key in ("hidden_size", "intermediate_size", "vocab_size"))
+    attention_bias, mlp_bias, tied = (flag(raw, key) for key in ("attention_bias", "mlp_bias", "tie_word_embeddings"))
     if family not in ("llama", "mistral", "qwen2", "qwen3") or not (hidden and inner and vocab):
         return None
     query, key = heads * head_dim, kv_heads * head_dim
     each = 2 * hidden * query + 2 * hidden * key + 3 * hidden * inner + 2 * hidden
-    each += {"qwen2": query + 2 * key, "qwen3": 2 * head_dim}.get(family, 0)  # biases; norms of q and k
-    tables = 1 if raw.get("tie_word_embeddings", False) else 2
-    return tables * vocab * hidden + layers * each + hidden
+    each += {"qwen2": query + 2 * key, "qwen3": 2 * head_dim}.get(family, 0)  # biases of its own; norms of q and k
+    if family in ("llama", "qwen3") and attention_bias:
+        each += query + 2 * key + hidden
+    if family == "llama" and mlp_bias:
+        each += 2 * inner + hidden
+    return (1 if tied else 2) * vocab * hidden + layers * each + hidden
 
 
 def size(raw: Raw, key: str, default: int | None = None, most: int = 2**40) -> int:

@@ -82,6 +82,7 @@ class Geometry:
     shared_layers: int = 0  # read the cache of an earlier layer and keep none
     parameters: int | None = None
     max_positions: int | None = None
+    guessed: bool = False  # a file without a model_type, read as Llama: KV heads or their size are not stated
 
     def __post_init__(self) -> None:
         _whole("layers", self.layers, 1)

@@ -6,6 +6,7 @@ A list ``layer_types`` in the file wins; without one each family has a rule. Kno
 from collections.abc import Mapping
 from typing import Any
 
+from kvref.plan.fields import flag
 from kvref.plan.geometry import State
 
 Raw = Mapping[str, Any]
@@ -23,7 +24,7 @@ TYPES = {
 def kinds(raw: Raw, family: str, layers: int) -> tuple[int | None, list[str]]:
     """The window, and for each layer ``full``, ``sliding``, ``chunked`` or ``linear``. Raises ValueError."""
     window = _count(raw, "attention_chunk_size" if family == "llama4_text" else "sliding_window")
-    if family == "llama" or (family.startswith("qwen") and not raw.get("use_sliding_window", False)):
+    if family == "llama" or (family.startswith("qwen") and not flag(raw, "use_sliding_window")):
         window = None
     listed = raw.get("layer_types")
     if listed is not None:

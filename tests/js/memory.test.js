@@ -49,8 +49,28 @@ test("configs are read, or refused, as Python does", () => {
     }
     const model = fromConfig(raw);
     const groups = model.groups.map((g) => [g.layers, g.kv_heads ?? 0, g.key_dim ?? 0, g.value_dim ?? 0, g.latent ?? 0, g.window ?? null]);
-    assert.deepEqual([model.layers, model.query_heads, groups, model.parameters.total, model.max_positions], expected, JSON.stringify(raw));
-    assert.deepEqual(unpack(pack(model)), model, pack(model)); // an address brings it back
+    assert.deepEqual([model.layers, model.query_heads, groups, model.parameters.total, model.max_positions, ...(model.guessed ? [true] : [])], expected, JSON.stringify(raw));
+    if (model.groups.some((g) => g.window >= 10 ** 9)) assert.throws(() => pack(model), Refused, JSON.stringify(raw));
+    else assert.deepEqual(unpack(pack(model)), model, pack(model)); // an address brings it back
+  }
+});
+
+test("what a family fills in is filled in; null is no window; a guess says so", () => {
+  const [sizes, group] = [{ num_hidden_layers: 12, num_attention_heads: 16, hidden_size: 3840 }, (raw) => fromConfig(raw).groups];
+  assert.deepEqual(group({ ...sizes, model_type: "gemma3_text", num_key_value_heads: 8, sliding_window: 1024 }),
+    [{ layers: 2, kv_heads: 8, key_dim: 256, value_dim: 256 }, { layers: 10, kv_heads: 8, key_dim: 256, value_dim: 256, window: 1024 }]);
+  assert.deepEqual(group({ ...sizes, model_type: "mistral" }), [{ layers: 12, kv_heads: 8, key_dim: 240, value_dim: 240, window: 4096 }]);
+  assert.deepEqual(group({ ...sizes, model_type: "mistral", sliding_window: null }), [{ layers: 12, kv_heads: 8, key_dim: 240, value_dim: 240 }]);
+  assert.equal(warnings(fromConfig({ ...sizes, model_type: "llama" }), 1, 1).length, 0);
+  assert.match(warnings(unpack(pack(fromConfig(sizes))), 1, 1).join(), /no model_type is given/);
+});
+
+test("sizes that a link cannot keep are refused in one sentence", () => {
+  const llama = { model_type: "llama", num_hidden_layers: 2, num_attention_heads: 4, head_dim: 8 };
+  const latent = { model_type: "deepseek_v3", num_hidden_layers: 2, num_attention_heads: 4, kv_lora_rank: 10 ** 6, qk_rope_head_dim: 64 };
+  for (const raw of [{ ...llama, num_attention_heads: 10 ** 6 }, { ...llama, model_type: "mistral", num_key_value_heads: 4, sliding_window: 10 ** 9 },
+    { ...llama, head_dim: 10 ** 6 }, { ...llama, max_position_embeddings: 10 ** 9 }, latent]) {
+    assert.throws(() => pack(fromConfig(raw)), (problem) => problem instanceof Refused && /^These sizes [^\n]*\.$/.test(problem.message), JSON.stringify(raw));
   }
 });
 

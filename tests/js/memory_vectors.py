@@ -81,7 +81,7 @@ def _config(draw: random.Random) -> list[Any]:
     raw = _gpt2(draw) if (family := draw.choice(FAMILIES)) == "gpt2" else _llama(draw, family)
     if draw.random() < 0.35:
         key = draw.choice([key for key in raw if key != "model_type"])
-        raw[key] = draw.choice((None, 0, -3, "12", 7, 2.5, [], 10**13))
+        raw[key] = draw.choice((None, 0, -3, "12", 7, 2.5, [], 10**13, "false", True))
     try:
         model = config_json.from_config(raw)
     except ValueError as refused:
@@ -116,6 +116,7 @@ def _llama(draw: random.Random, family: str | None) -> dict[str, Any]:
         "tie_word_embeddings": draw.random() < 0.5,
     }
     raw |= {key: value for key, value in maybe.items() if draw.random() < 0.6}
+    raw |= {key: draw.random() < 0.8 for key in ("attention_bias", "mlp_bias") if draw.random() < 0.15}
     if draw.random() < 0.5:
         raw |= {"intermediate_size": 256 * draw.randint(8, 64), "vocab_size": draw.choice((32000, 128256))}
     if family in config_json.LATENT or (family is None and draw.random() < 0.3):
@@ -128,7 +129,7 @@ def _llama(draw: random.Random, family: str | None) -> dict[str, Any]:
 
 def _described(model: Geometry) -> list[Any]:
     groups = [[g.layers, g.kv_heads, g.key_dim, g.value_dim, g.latent, g.window] for g in model.groups]
-    return [model.layers, model.query_heads, groups, model.parameters, model.max_positions]
+    return [model.layers, model.query_heads, groups, model.parameters, model.max_positions, *([True] if model.guessed else [])]
 
 
 def _number(value: int) -> int | str:

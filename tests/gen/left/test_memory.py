@@ -110,6 +110,9 @@ def test_a_config_of_the_readers_own(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert asked(capsys, "--config", str(file))["bytes_per_token"] == 147_456
     file.write_text(json.dumps({"text_config": QWEN3_4B}))
     assert asked(capsys, "--config", str(file))["bytes_per_token"] == 147_456
+    assert asked(capsys, "--config", str(file))["notes"] == []
+    file.write_text(json.dumps({"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}))
+    assert "no model_type is given" in asked(capsys, "--config", str(file))["notes"][0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from kvref.plan.config_json import from_config
 from kvref.plan.geometry import Geometry, Group, State
-from kvref.plan.memory import bytes_per_token
+from kvref.plan.memory import bytes_per_token, cache_size
 
 LLAMA = {
     "model_type": "llama",
@@ -20,6 +20,16 @@ LLAMA = {
     "max_position_embeddings": 8192,
 }
 GPT2 = {"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "n_positions": 1024, "vocab_size": 50257}
+TINY = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "vocab_size": 1000,
+}
+TINY_GPT2 = {"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 64, "n_positions": 128, "vocab_size": 1000}
 QWEN3_4B = {
     "model_type": "qwen3",
     "num_hidden_layers": 36,
@@ -135,7 +145,7 @@ FALCON_7B = {
         (KIMI_LINEAR, 7 * 576 * 2, 7 * 576 * 2),
         (LLAMA | {"model_type": "mistral", "sliding_window": 4096}, 131_072, 0),
         (LLAMA | {"model_type": "phi3", "sliding_window": 2047}, 131_072, 0),
-        (LLAMA | {"model_type": "gemma2", "sliding_window": 4096}, 131_072, 65_536),
+        (LLAMA | {"model_type": "gemma2", "head_dim": 128, "sliding_window": 4096}, 131_072, 65_536),
         (LLAMA | {"model_type": "qwen2", "sliding_window": 4096}, 131_072, 131_072),
         (QWEN2_WINDOWS, 131_072, 32_768),
         (LLAMA | {"model_type": "llama4_text", "attention_chunk_size": 8192}, 131_072, 32_768),
@@ -154,6 +164,36 @@ def test_an_explicit_head_dim_wins() -> None:
     assert from_config(QWEN3_4B).groups == (Group(36, 8, 128, 128),)
 
 
+def test_what_a_family_fills_in() -> None:
+    """Gemma 3 12B as the hub has it: no head_dim, which 3,840 / 16 = 240 would not be."""
+    sizes = {"num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 8, "hidden_size": 3840}
+    for named in ({"model_type": "gemma3_text"}, {}):
+        gemma3 = from_config({"model_type": "gemma3", "text_config": sizes | {"sliding_window": 1024} | named})
+        assert gemma3.groups == (Group(8, 8, 256, 256), Group(40, 8, 256, 256, window=1024))
+        assert cache_size(gemma3, 8192).bytes == 872_415_232
+    small = {"num_hidden_layers": 4, "num_attention_heads": 64, "hidden_size": 2880}
+    assert from_config(small | {"model_type": "gpt_oss"}).groups == (Group(2, 8, 64, 64), Group(2, 8, 64, 64, window=128))
+    assert from_config(small | {"model_type": "phi3"}).groups == (Group(4, 64, 45, 45),)
+    llama4 = from_config(small | {"model_type": "llama4", "text_config": small})
+    assert llama4.groups == (Group(1, 8, 128, 128), Group(3, 8, 128, 128, window=8192, chunked=True))
+    qwen2 = from_config(LLAMA | {"model_type": "qwen2", "use_sliding_window": True})
+    assert qwen2.groups == (Group(28, 8, 128, 128), Group(4, 8, 128, 128, window=4096))
+
+
+def test_absent_and_null_differ() -> None:
+    mistral = LLAMA | {"model_type": "mistral"}
+    assert from_config(mistral).groups == (Group(32, 8, 128, 128, window=4096),)
+    assert from_config(mistral | {"sliding_window": None}).groups == (Group(32, 8, 128, 128),)
+
+
+def test_a_guessed_family_is_said() -> None:
+    bare = {key: value for key, value in LLAMA.items() if key != "model_type"}
+    assert from_config(bare).guessed
+    assert from_config({"text_config": bare}).guessed
+    assert not from_config(bare | {"head_dim": 128}).guessed
+    assert not from_config(LLAMA).guessed
+
+
 def test_states_of_hybrids() -> None:
     assert from_config(QWEN3_NEXT).state == State(36, 32 * 128 * 128, kind="linear attention")
     assert from_config(NEMOTRON).state == State(3, 64 * 64 * 128, kind="Mamba-2")
@@ -169,6 +209,17 @@ def test_states_of_hybrids() -> None:
         (QWEN25_7B, 7_615_616_512),
         (QWEN3_8B, 8_190_735_360),
         (LLAMA | {"model_type": "mixtral"}, None),
+        (TINY, 551_552),  # these as transformers counts the parameters of the same model
+        (TINY | {"attention_bias": True}, 552_320),
+        (TINY | {"mlp_bias": True}, 552_832),
+        (TINY | {"attention_bias": True, "mlp_bias": True}, 553_600),
+        (TINY | {"model_type": "mistral", "attention_bias": True, "mlp_bias": True}, 551_552),
+        (TINY | {"model_type": "qwen2", "attention_bias": True}, 552_064),
+        (TINY | {"model_type": "qwen3", "head_dim": 64}, 650_112),
+        (TINY | {"model_type": "qwen3", "head_dim": 64, "attention_bias": True}, 651_392),
+        (TINY | {"model_type": "qwen3", "head_dim": 64, "attention_bias": True, "tie_word_embeddings": True}, 523_392),
+        (TINY_GPT2, 172_288),
+        (TINY_GPT2 | {"tie_word_embeddings": False}, 236_288),
     ],
 )
 def test_parameters_of_dense_models(config: dict[str, Any], parameters: int | None) -> None:
@@ -198,6 +249,15 @@ def test_parameters_of_dense_models(config: dict[str, Any], parameters: int | No
         (GPT_OSS_120B | {"layer_types": [{}] * 36}, "{} is not known"),
         (GPT_OSS_120B | {"sliding_window": None}, "18 layers are sliding, but no window is given"),
         (NEMOTRON | {"hybrid_override_pattern": "MM"}, "expected 6 of the letters"),
+        (FALCON_7B | {"multi_query": "false"}, "multi_query: expected true or false, got 'false'"),
+        (FALCON_7B | {"new_decoder_architecture": 0}, "new_decoder_architecture: expected true or false, got 0"),
+        (LLAMA | {"tie_word_embeddings": "false"}, "tie_word_embeddings: expected true or false, got 'false'"),
+        (GPT2 | {"tie_word_embeddings": 1}, "tie_word_embeddings: expected true or false, got 1"),
+        (LLAMA | {"attention_bias": 1}, "attention_bias: expected true or false, got 1"),
+        (LLAMA | {"mlp_bias": []}, "mlp_bias: expected true or false, got []"),
+        (QWEN2_WINDOWS | {"use_sliding_window": 1}, "use_sliding_window: expected true or false, got 1"),
+        (QWEN2_WINDOWS | {"max_window_layers": None}, "max_window_layers: expected a whole number, got None"),
+        ({"model_type": "llava", "text_config": {"num_hidden_layers": 2}}, "model_type 'llava' is not known"),
         (KIMI_LINEAR | {"linear_attn_config": {"kda_layers": 3}}, "linear_attn_config"),
         (QWEN3_NEXT | {"linear_key_head_dim": None}, "linear_key_head_dim is missing"),
     ],

@@ -6,7 +6,7 @@
  *             chunked?: boolean, every?: number}} Group */
 /** @typedef {{layers: number, numbers: number, bytes_per_number: number, kind: string}} FixedState */
 /** @typedef {{id: string, name: string, layers: number, query_heads: number, groups: Group[], state?: FixedState|null,
- *             shared_layers?: number, parameters: {total: number|null}, max_positions: number|null}} Geometry */
+ *             shared_layers?: number, parameters: {total: number|null}, max_positions: number|null, guessed?: boolean}} Geometry */
 /** @typedef {{bits: number, group: number, extra: number}} Format */
 /** @typedef {{tokens: number, batch: number, stored: Format, block: number, ranks: number}} Question */
 /** @typedef {{n: bigint, d: bigint}} Fraction */

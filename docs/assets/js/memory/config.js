@@ -8,6 +8,18 @@ import { Refused } from "./arithmetic.js";
 /** @typedef {Record<string, unknown>} Raw */
 
 const LLAMA_LIKE = ["llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"];
+/** What a family fills in where a file leaves it out; kvref/plan/fields.py says of whom. @type {Record<string, Raw>} */
+const DEFAULTS = {
+  mistral: { num_key_value_heads: 8, sliding_window: 4096 },
+  mixtral: { num_key_value_heads: 8 },
+  qwen2: { num_key_value_heads: 32, sliding_window: 4096, max_window_layers: 28 },
+  qwen2_moe: { num_key_value_heads: 16, sliding_window: 4096, max_window_layers: 28 },
+  qwen3: { num_key_value_heads: 32, head_dim: 128, sliding_window: 4096, max_window_layers: 28 },
+  qwen3_moe: { num_key_value_heads: 4, sliding_window: 4096 },
+  gemma: { num_key_value_heads: 16, head_dim: 256 },
+  gemma2: { num_key_value_heads: 4, head_dim: 256, sliding_window: 4096 },
+  gemma3_text: { num_key_value_heads: 4, head_dim: 256, sliding_window: 4096 },
+};
 const LATENT = ["deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2"];
 export const READ = ["gpt2", ...LLAMA_LIKE, ...LATENT];
 const ELSEWHERE = "only the command line reads it: python -m gen memory --config config.json.";
@@ -32,7 +44,7 @@ export function fromConfig(raw) {
   if (typeof config.text_config === "object" && config.text_config !== null) throw new Refused(`The sizes are nested in text_config; ${ELSEWHERE}`);
   const family = familyOf(config);
   if (family === "gpt2") return gpt2(config);
-  return LATENT.includes(family) ? latent(config) : llama(config, family);
+  return LATENT.includes(family) ? latent(config) : llama({ ...DEFAULTS[family], ...config }, family);
 }
 
 /** @param {Raw} raw @returns {string} */
@@ -50,7 +62,8 @@ function gpt2(raw) {
   const [vocab, positions] = [optional(raw, "vocab_size"), optional(raw, "n_positions")];
   const inner = optional(raw, "n_inner") ?? 4 * hidden;
   const each = 4 * hidden * hidden + 2 * hidden * inner + 9 * hidden + inner;
-  const total = vocab && positions ? (vocab + positions) * hidden + layers * each + 2 * hidden : null;
+  const head = flag(raw, "tie_word_embeddings", true) ? 0 : vocab ?? 0;
+  const total = vocab && positions ? (vocab + head + positions) * hidden + layers * each + 2 * hidden : null;
   return made(layers, heads, [{ layers, kv_heads: heads, key_dim: dim, value_dim: dim }], total, positions);
 }
 
@@ -68,7 +81,9 @@ function llama(raw, family) {
   if (count("full")) groups.push({ layers: count("full"), ...row });
   if (count("sliding") && window === null) throw new Refused(`${count("sliding")} layers are sliding, but no window is given.`);
   if (count("sliding")) groups.push({ layers: count("sliding"), ...row, window });
-  return made(layers, heads, groups, denseParameters(raw, family, layers, heads * dim, kvHeads * dim, dim), optional(raw, "max_position_embeddings"));
+  const total = denseParameters(raw, family, layers, heads * dim, kvHeads * dim, dim);
+  const guessed = (raw.model_type ?? null) === null && (!given || (raw.num_key_value_heads ?? null) === null);
+  return made(layers, heads, groups, total, optional(raw, "max_position_embeddings"), guessed);
 }
 
 /** @param {Raw} raw @returns {Geometry} */
@@ -82,12 +97,12 @@ function latent(raw) {
 function windows(raw, family, layers) {
   const qwen = family.startsWith("qwen");
   const found = counted(raw, "sliding_window");
-  const window = family === "llama" || (qwen && !raw.use_sliding_window) ? null : found;
+  const window = family === "llama" || (qwen && !flag(raw, "use_sliding_window")) ? null : found;
   const all = (/** @type {(layer: number) => boolean} */ slides) => Array.from({ length: layers }, (_, layer) => (slides(layer) ? "sliding" : "full"));
   if (raw.layer_types !== undefined && raw.layer_types !== null) return [window, listed(raw.layer_types, layers)];
   if (window === null) return [null, all(() => false)];
   if (qwen) {
-    const first = raw.max_window_layers ?? layers;
+    const first = raw.max_window_layers === undefined ? layers : raw.max_window_layers;
     if (!Number.isSafeInteger(first) || Number(first) < 0) throw new Refused(`max_window_layers: expected a whole number, got ${shown(first)}.`);
     return [window, all((layer) => layer >= Number(first))];
   }
@@ -108,17 +123,20 @@ function listed(types, layers) {
  *  @param {number} query @param {number} key @param {number} dim */
 function denseParameters(raw, family, layers, query, key, dim) {
   const [hidden, inner, vocab] = [optional(raw, "hidden_size"), optional(raw, "intermediate_size"), optional(raw, "vocab_size")];
+  const [attentionBias, mlpBias, tied] = [flag(raw, "attention_bias"), flag(raw, "mlp_bias"), flag(raw, "tie_word_embeddings")];
   if (!["llama", "mistral", "qwen2", "qwen3"].includes(family) || !hidden || !inner || !vocab) return null;
   const more = family === "qwen2" ? query + 2 * key : family === "qwen3" ? 2 * dim : 0;
-  const each = 2 * hidden * query + 2 * hidden * key + 3 * hidden * inner + 2 * hidden + more;
-  return (raw.tie_word_embeddings ? 1 : 2) * vocab * hidden + layers * each + hidden;
+  const attention = attentionBias && ["llama", "qwen3"].includes(family) ? query + 2 * key + hidden : 0;
+  const mlp = mlpBias && family === "llama" ? 2 * inner + hidden : 0;
+  const each = 2 * hidden * query + 2 * hidden * key + 3 * hidden * inner + 2 * hidden + more + attention + mlp;
+  return (tied ? 1 : 2) * vocab * hidden + layers * each + hidden;
 }
 
 /** @param {number} layers @param {number} heads @param {import("./arithmetic.js").Group[]} groups @param {number|null} total @param {number|null} positions
- *  @returns {Geometry} */
-export function made(layers, heads, groups, total, positions) {
+ *  @param {boolean} [guessed] @returns {Geometry} */
+export function made(layers, heads, groups, total, positions, guessed = false) {
   const known = total !== null && Number.isSafeInteger(total) ? total : null;
-  return { id: "own", name: "your config.json", layers, query_heads: heads, groups, parameters: { total: known }, max_positions: positions };
+  return { id: "own", name: "your config.json", layers, query_heads: heads, groups, parameters: { total: known }, max_positions: positions, ...(guessed ? { guessed } : {}) };
 }
 
 /** @param {Raw} raw @param {string} key @param {number|null} [fallback] @param {number} [most] */
@@ -141,6 +159,13 @@ function counted(raw, key) {
   const value = raw[key] ?? null;
   if (value !== null && (!Number.isSafeInteger(value) || Number(value) < 1)) throw new Refused(`${key}: expected a whole number of at least 1, got ${shown(value)}.`);
   return value === null ? null : Number(value);
+}
+
+/** @param {Raw} raw @param {string} key @param {boolean} [fallback] */
+function flag(raw, key, fallback = false) {
+  const value = raw[key] ?? fallback;
+  if (typeof value !== "boolean") throw new Refused(`${key}: expected true or false, got ${shown(value)}.`);
+  return value;
 }
 
 /** What was found instead, not all of it. @param {unknown} value */

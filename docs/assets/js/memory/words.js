@@ -113,6 +113,7 @@ export function warnings(geometry, tokens, ranks) {
   if (most !== null && tokens > most) found.push(`${geometry.name} has ${whole(most)} positions: ${whole(tokens)} tokens are arithmetic only`);
   if (ranks > 1 && geometry.groups.some((group) => group.latent)) found.push(`the row that all heads share is kept by each of the ${ranks} devices`);
   const copies = geometry.groups.filter((group) => !group.latent && ranks > Number(group.kv_heads)).map((group) => Math.floor(ranks / Number(group.kv_heads)));
+  if (geometry.guessed) found.push("no model_type is given: KV heads or head size are read as Llama's, from query heads and hidden size");
   for (const each of [...new Set(copies)].sort((a, b) => a - b)) found.push(`each KV head is kept by ${each} devices`);
   return found;
 }
