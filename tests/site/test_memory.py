@@ -36,7 +36,8 @@ def test_a_pasted_config(visit: Visitor, page: str) -> None:
     seen.page.wait_for_selector("#fig-memory > [live]", state="attached", timeout=10_000)
     seen.page.locator("#fig-memory .kv-paste summary").click()
     assert pasted(seen, json.dumps(QWEN3_4B)) == "Read: 36 layers: K and V of every token."
-    assert seen.page.locator("#fig-memory .n-sizes tbody tr").first.inner_text().split() == ["each", "token", "144", "KiB"]
+    row = seen.page.locator("#fig-memory .n-sizes tbody tr").first.inner_text()
+    assert row.split() == ["each", "further", "token", "144", "KiB", "(147,456", "B)"]
     address = seen.page.url
     assert "own:q32.p40960.36k8x128" in address
     drawn = seen.page.locator("#fig-memory .kv-frame").inner_html()
@@ -52,3 +53,22 @@ def test_a_pasted_config(visit: Visitor, page: str) -> None:
     again.settle(300)
     assert again.page.locator("#fig-memory .kv-frame").inner_html() == drawn
     assert again.problems == seen.problems == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_number_that_cannot_be(visit: Visitor, page: str) -> None:
+    """It is answered in one sentence, the picture stays, and a number that can be takes the sentence away."""
+    seen = visit(f"{page}#fig-memory")
+    seen.page.wait_for_selector("#fig-memory > [live]", state="attached", timeout=10_000)
+    tokens, said = seen.page.locator("#fig-memory input[name=tokens]"), seen.page.locator("#fig-memory .kv-wrong")
+    drawn = seen.page.locator("#fig-memory .kv-frame").inner_html()
+    for text in ("-5", "2.5", "", "1e11"):
+        tokens.fill(text)
+        assert said.inner_text() == "Tokens: a whole number from 1 to 10,000,000; still showing 4,096."
+        assert tokens.get_attribute("aria-invalid") == "true"
+        assert seen.page.locator("#fig-memory .kv-frame").inner_html() == drawn
+    tokens.fill("8192")
+    seen.settle(300)
+    assert (said.inner_text(), tokens.get_attribute("aria-invalid")) == ("", None)
+    assert "about tokens 4,096" in seen.page.locator("#fig-memory figcaption").inner_text()
+    assert seen.problems == []
