@@ -93,6 +93,7 @@ function attributes(column) {
 function row(row) {
   const names = [row.mark && `m-${row.mark}`, row.kind && `k-${row.kind}`].filter(Boolean);
   const open = names.length ? `<tr class="${names.join(" ")}">` : "<tr>";
+  if (row.head.text === "") return `${open}<td></td>${row.cells.map(cell).join("")}</tr>`;
   return `${open}<th scope="row">${row.head.sub === undefined ? escape(row.head.text) : `<span>${escape(row.head.text)}</span> <small>${escape(row.head.sub)}</small>`}</th>${row.cells.map(cell).join("")}</tr>`;
 }
 
