@@ -74,10 +74,15 @@ def _lines(text: str) -> list[str]:
 
 def recorded(site: Site, name: str) -> bytes:
     """The `.ipynb` that the source and the recording give. Raises CheckFailed if the source was changed since."""
-    values = io.read(site.record(DEFAULT_MODEL, name))["values"]
-    if values["source_sha256"] != io.file_sha256(source(name)):
+    path = site.record(DEFAULT_MODEL, name)
+    try:
+        values = io.read(path)["values"]
+        recorded_sha256, made = values["source_sha256"], document(name, values["cells"])
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise CheckFailed(f"{shown(path)} is not the recording of a notebook; {mend(name)}.") from None
+    if recorded_sha256 != io.file_sha256(source(name)):
         raise CheckFailed(f"{shown(source(name))} was changed since it was recorded; {mend(name)}.")
-    return document(name, values["cells"])
+    return made
 
 
 def write(site: Site) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import get_close_matches
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from gen import io, manifest
@@ -81,7 +82,7 @@ class Records:
         if record not in self._read:
             kept = record.startswith("geometry/")  # by hand: the same for every site
             folder = PUBLISHED.data if kept else self.site.data
-            self._read[record] = io.read(folder / file_of(record))
+            self._read[record] = _whole(folder / file_of(record), kept)
         document: dict[str, Any] = self._read[record]
         return document
 
@@ -112,6 +113,22 @@ class Records:
     def plain(self, text: str) -> str:
         """`text` with every `{val:…}` replaced by what it stands for."""
         return KEY.sub(lambda match: self.number(match[2]).text, text)
+
+
+def _whole(path: Path, kept: bool) -> Any:
+    """The document in a file. Raises UserError if it has not the form of a recording, whatever its hash says."""
+    document = io.read(path)
+    try:
+        identity = document["identity"]
+        whole = isinstance(identity, dict) and isinstance(document["values"], dict)
+        if not kept:
+            texts = (identity["what"], identity["command"])
+            whole = whole and type(identity["tolerance"]["absolute"]) is float and all(isinstance(text, str) for text in texts)
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise UserError(f"{shown(path)} is not a recording: expected identity and values; `git checkout` or record it again.")
+    return document
 
 
 def precision(key: str, value: Any, tolerance: dict[str, float]) -> str:

@@ -13,6 +13,7 @@ from gen import io, node
 from gen.artefacts import Figure
 from gen.errors import UserError
 from gen.figures import plotly_dicts, recordings
+from gen.paths import shown
 
 RENDER = Path(__file__).with_name("render.mjs")
 Texts = Mapping[str, Mapping[str, str]]
@@ -24,8 +25,13 @@ class FigureError(UserError):
 
 def jobs(rows: Sequence[Figure], data_root: Path, texts: Texts | None = None) -> list[dict[str, Any]]:
     """What Node is asked to draw: one plain entry a figure. Raises FigureError if no recording fits a figure."""
-    found = recordings.find(data_root)
-    return [_job(row, data_root, found, (texts or {}).get(row.id, {})) for row in rows]
+    try:
+        found = recordings.find(data_root)
+        return [_job(row, data_root, found, (texts or {}).get(row.id, {})) for row in rows]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        raise FigureError(
+            f"a recording below {shown(data_root)} has another form than figures expect: {problem!r}."
+        ) from problem
 
 
 def run_node(entries: Sequence[Mapping[str, Any]], data_root: Path) -> dict[str, Any]:

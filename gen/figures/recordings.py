@@ -21,8 +21,10 @@ def values(data_root: Path, record: str) -> dict[str, Any]:
     path = data_root / f"{record}.json"
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["values"]
-    except (OSError, ValueError, KeyError):
-        raise UserError(f"the record {record!r} cannot be read; `python -m gen run` makes it.") from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = {}
+    if not isinstance(found, dict) or not found:
+        raise UserError(f"the record {record!r} cannot be read; `python -m gen run` makes it.")
     return found
 
 

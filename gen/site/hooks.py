@@ -89,7 +89,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.extra["kv"] = {
         "stand_in": bool(_build.facts.get("seeded")),
         "published": _build.published,
-        "model": escape(str(_build.facts["label"])),
+        "model": escape(str(_build.records.value("model.label")[2])),
     }
     return config
 
@@ -180,10 +180,13 @@ def on_post_template(output_content: str, template_name: str, config: MkDocsConf
 
 
 def on_build_error(error: Exception) -> None:
-    """End with one sentence: MkDocs has already printed a page's mistake, with its name."""
+    """End with one sentence: MkDocs has already printed a page's mistake, with its name.
+
+    A copy that failed names two files; it is the second that could not be written.
+    """
     if isinstance(error, PageError):
         raise Abort("The site was not built.")
     if isinstance(error, UserError):
         raise Abort(f"error: {error}")
     if isinstance(error, OSError):
-        raise Abort(f"error: {io.disk_sentence(Path(error.filename or _build.site.output), error)}")
+        raise Abort(f"error: {io.disk_sentence(Path(error.filename2 or error.filename or _build.site.output), error)}")

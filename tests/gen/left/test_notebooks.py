@@ -106,6 +106,16 @@ def test_a_changed_source_or_file_is_noticed(folder: Path) -> None:
     notebooks.check(Site("made-up"))  # local sites show the published ones
 
 
+@pytest.mark.parametrize("values", [[], {}, {"source_sha256": 1}, {"source_sha256": "x", "cells": ["x"]}, "x"])
+def test_a_recording_that_is_no_notebooks_is_one_sentence(build: Path, values: object) -> None:
+    site = Site("made-up")
+    io.write(site.record(DEFAULT_MODEL, NAME), io.canonical({"values": values}))
+    with pytest.raises(
+        CheckFailed, match=r"sixty-lines\.json is not the recording of a notebook; .*gen run sixty-lines --write"
+    ):
+        notebooks.recorded(site, NAME)
+
+
 def test_sixty_lines_are_sixty() -> None:
     cells = json.loads(PUBLISHED_FILE.read_text())["cells"]
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]

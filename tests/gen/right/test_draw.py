@@ -95,3 +95,23 @@ def test_data_that_disagree_are_not_drawn(site: Site, drawing: list[str]) -> Non
     with pytest.raises(CheckFailed, match=r"cat\.json.*gen run"):
         draw.draw(site)
     assert drawing == []
+
+
+@pytest.mark.parametrize("values", [[], "x", {}, {"heads": "x"}, {**VALUES["cat"], "heads": [], "layers": [0], "tokens": 3}])
+def test_recordings_of_another_form_draw_no_figure_and_one_sentence(site: Site, rows: None, values: Any) -> None:
+    shape = {"query_heads": 1, "kv_heads": 1, "group_size": 1, "chosen": {"layer": 0, "head": 0}, "short_label": "M"}
+    write_data(site, VALUES | {"model": VALUES["model"] | shape, "cat": VALUES["cat"] | {"prompt_text": "15"}})
+    path = site.record(MODEL, "cat")
+    path.write_bytes(io.canonical({"identity": {}, "values": values}))
+    with pytest.raises(UserError, match=r"the record '.*/cat' cannot be read|another form than figures expect"):
+        figures.jobs(artefacts.FIGURES, site.data / "recomputed")
+    assert not site.figures.exists()
+
+
+@pytest.mark.parametrize("stamp", ["[]", "{}", "x", '{"stamp": 1, "files": 3}'])
+def test_a_stamp_that_is_none_is_not_fresh(site: Site, drawing: list[str], stamp: str) -> None:
+    draw.draw(site)
+    (site.figures / "stamp.json").write_text(stamp)
+    assert not draw.fresh(Records(site))
+    assert draw.draw(site) == 0
+    assert draw.fresh(Records(site))

@@ -1,6 +1,7 @@
 """Pages that MkDocs builds from made-up data: what comes out, and what stops the build."""
 
 import base64
+import errno
 import hashlib
 import re
 import subprocess
@@ -13,7 +14,7 @@ from mkdocs.exceptions import Abort
 from gen import node, paths
 from gen.errors import UserError
 from gen.paths import ROOT, Site
-from gen.site import formulas, policy
+from gen.site import formulas, hooks, policy
 from tests.gen.right.conftest import VALUES, Build, write_data
 
 
@@ -232,3 +233,9 @@ def test_a_name_on_the_command_line_is_the_folder_of_run() -> None:
     assert chosen_site(parser.parse_args([])) == paths.PUBLISHED
     assert chosen_site(parser.parse_args(["--prompt", "The dog ran"])) == paths.local_site(prompt="The dog ran")
     assert chosen_site(parser.parse_args(["--name", "dog", "--model", "gpt2"])).name == "dog"
+
+
+def test_a_full_disk_names_the_file_that_could_not_be_written() -> None:
+    problem = OSError(errno.ENOSPC, "No space left on device", "docs/data/x.json", None, "site/data/x.json")
+    with pytest.raises(Abort, match=r"The disk is full: site/data/x\.json could not be written"):
+        hooks.on_build_error(problem)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gen import io, manifest
 from gen.errors import CheckFailed, UserError
 from gen.paths import Site
 from gen.tables import Records, UnknownKey, shown_as
@@ -121,3 +122,21 @@ def test_a_site_of_another_model_shows_that_model(site: Site) -> None:
     for file in site.model_folder("smollm2-135m-instruct").rglob("*.json"):
         file.unlink()
     assert Records(site).model == "gpt2"
+
+
+FORMS = {
+    "list": [],
+    "null": None,
+    "no values": {"identity": {"what": "x", "command": "y", "tolerance": {"absolute": 1.0}}},
+    "empty identity": {"environment": {}, "identity": {}, "values": {"tokens_total": 15}},
+    "values of text": {"identity": {"what": "x", "command": "y", "tolerance": {"absolute": 1.0}}, "values": "x"},
+    "tolerance of text": {"identity": {"what": "x", "command": "y", "tolerance": "x"}, "values": {"tokens_total": 15}},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_recording_of_another_form_is_one_sentence_though_its_hash_agrees(site: Site, form: str) -> None:
+    site.record("smollm2-135m-instruct", "cat").write_bytes(io.canonical(FORMS[form]))
+    manifest.write(site, {name: io.file_sha256(path) for name, path in manifest.recordings(site).items()})
+    with pytest.raises(UserError, match=r"cat\.json is not a recording: expected identity and values"):
+        Records(site).number("cat.tokens_total")
