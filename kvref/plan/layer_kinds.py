@@ -24,7 +24,7 @@ TYPES = {
 def kinds(raw: Raw, family: str, layers: int) -> tuple[int | None, list[str]]:
     """The window, and for each layer ``full``, ``sliding``, ``chunked`` or ``linear``. Raises ValueError."""
     window = _count(raw, "attention_chunk_size" if family == "llama4_text" else "sliding_window")
-    if family == "llama" or (family.startswith("qwen") and not flag(raw, "use_sliding_window")):
+    if family in ("llama", "gemma") or (family.startswith("qwen") and not flag(raw, "use_sliding_window")):
         window = None
     listed = raw.get("layer_types")
     if listed is not None:
@@ -35,16 +35,18 @@ def kinds(raw: Raw, family: str, layers: int) -> tuple[int | None, list[str]]:
         return window, _every(layers, _count(raw, "no_rope_layer_interval") or 4, "chunked")
     if window is None:
         return None, ["full"] * layers
-    if family.startswith("qwen"):
-        first = raw.get("max_window_layers", layers)
+    if family in ("qwen2", "qwen2_moe", "qwen3"):
+        first = raw.get("max_window_layers")
         if type(first) is not int or first < 0:
             raise ValueError(f"max_window_layers: expected a whole number, got {first!r}.")
+        if family == "qwen2_moe":  # every other layer of the first ones, where its brothers slide in the later ones
+            return window, ["sliding" if layer < first and layer % 2 == 0 else "full" for layer in range(layers)]
         return window, ["full" if layer < first else "sliding" for layer in range(layers)]
     if family in ("gemma2", "gpt_oss"):
         return window, _every(layers, 2, "sliding")
     if family == "gemma3_text":
         return window, _every(layers, _count(raw, "sliding_window_pattern") or 6, "sliding")
-    return window, ["sliding"] * layers  # Mistral, Mixtral, Phi-3
+    return window, ["sliding"] * layers  # Mistral, Mixtral, Phi-3, Qwen3-MoE
 
 
 def linear_state(raw: Raw, layers: int) -> State | None:

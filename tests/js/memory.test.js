@@ -65,6 +65,21 @@ test("what a family fills in is filled in; null is no window; a guess says so", 
   assert.match(warnings(unpack(pack(fromConfig(sizes))), 1, 1).join(), /no model_type is given/);
 });
 
+test("biases are parameters where the family has them; true is true and no word", () => {
+  const tiny = { num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, hidden_size: 128, intermediate_size: 256, vocab_size: 1000 };
+  const biased = { ...tiny, attention_bias: true, mlp_bias: true };
+  const total = (raw) => fromConfig(raw).parameters.total; // as transformers counts the same models
+  assert.deepEqual(["llama", "mistral", "qwen2"].map((family) => total({ ...biased, model_type: family })), [553600, 551552, 552064]);
+  assert.deepEqual([{}, { attention_bias: true }, { mlp_bias: true }].map((more) => total({ ...tiny, ...more, model_type: "llama" })), [551552, 552320, 552832]);
+  assert.equal(total({ ...biased, model_type: "qwen3", head_dim: 64, tie_word_embeddings: true }), 523392);
+  const gpt2 = { model_type: "gpt2", n_layer: 2, n_head: 2, n_embd: 64, n_positions: 128, vocab_size: 1000 };
+  assert.deepEqual([gpt2, { ...gpt2, tie_word_embeddings: false }].map(total), [172288, 236288]);
+  for (const key of ["attention_bias", "mlp_bias", "tie_word_embeddings"]) {
+    assert.throws(() => total({ ...tiny, model_type: "llama", [key]: "false" }), { message: `${key}: expected true or false, got "false".` });
+  }
+  assert.throws(() => total({ ...tiny, model_type: "qwen2", use_sliding_window: 1 }), { message: "use_sliding_window: expected true or false, got 1." });
+});
+
 test("sizes that a link cannot keep are refused in one sentence", () => {
   const llama = { model_type: "llama", num_hidden_layers: 2, num_attention_heads: 4, head_dim: 8 };
   const latent = { model_type: "deepseek_v3", num_hidden_layers: 2, num_attention_heads: 4, kv_lora_rank: 10 ** 6, qk_rope_head_dim: 64 };

@@ -97,14 +97,14 @@ function latent(raw) {
 function windows(raw, family, layers) {
   const qwen = family.startsWith("qwen");
   const found = counted(raw, "sliding_window");
-  const window = family === "llama" || (qwen && !flag(raw, "use_sliding_window")) ? null : found;
+  const window = ["llama", "gemma"].includes(family) || (qwen && !flag(raw, "use_sliding_window")) ? null : found;
   const all = (/** @type {(layer: number) => boolean} */ slides) => Array.from({ length: layers }, (_, layer) => (slides(layer) ? "sliding" : "full"));
   if (raw.layer_types !== undefined && raw.layer_types !== null) return [window, listed(raw.layer_types, layers)];
   if (window === null) return [null, all(() => false)];
-  if (qwen) {
-    const first = raw.max_window_layers === undefined ? layers : raw.max_window_layers;
+  if (["qwen2", "qwen2_moe", "qwen3"].includes(family)) {
+    const first = raw.max_window_layers;
     if (!Number.isSafeInteger(first) || Number(first) < 0) throw new Refused(`max_window_layers: expected a whole number, got ${shown(first)}.`);
-    return [window, all((layer) => layer >= Number(first))];
+    return [window, all((layer) => (family === "qwen2_moe" ? layer < Number(first) && layer % 2 === 0 : layer >= Number(first)))];
   }
   if (family === "gemma2") return [window, all((layer) => layer % 2 === 0)];
   const interval = family === "gemma3_text" ? counted(raw, "sliding_window_pattern") ?? 6 : null;
