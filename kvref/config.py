@@ -6,12 +6,12 @@ torch.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvref.entries import above_zero, first, flag, mapping, number, require, size
 from kvref.errors import CheckpointError
 
 DEFAULT_ROPE_THETA = 10_000.0
@@ -26,6 +26,13 @@ class RopeScaling:
     low_freq_factor: float
     high_freq_factor: float
     original_max_positions: int
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            above_zero(name, value)
+        low, high = self.low_freq_factor, self.high_freq_factor
+        if low >= high:
+            raise CheckpointError(f"config: low_freq_factor must be below high_freq_factor, got {low} and {high}.")
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,9 @@ class ModelConfig:
             )
         if self.rope_theta is not None and self.head_dim % 2:
             raise CheckpointError(f"config: rotary positions need an even head_dim, got {self.head_dim}.")
-        for name, number in (("norm_eps", self.norm_eps), ("rope_theta", self.rope_theta)):
-            if number is not None and not 0 < number < math.inf:
-                raise CheckpointError(f"config: {name} must be a number above 0, got {number!r}.")
+        above_zero("norm_eps", self.norm_eps)
+        if self.rope_theta is not None:
+            above_zero("rope_theta", self.rope_theta)
 
     @property
     def group_size(self) -> int:
@@ -79,10 +86,6 @@ class ModelConfig:
             return cls(architecture=family, **_FAMILIES[family](raw), **_special_tokens(raw))
         except KeyError as missing:
             raise CheckpointError(f"config: the {family} entry {missing} is missing.") from missing
-        except (TypeError, ValueError, AttributeError) as wrong:
-            if isinstance(wrong, CheckpointError):
-                raise
-            raise CheckpointError(f"config: an entry has the wrong type ({wrong}).") from wrong
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> "ModelConfig":
@@ -92,7 +95,7 @@ class ModelConfig:
             raw = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as missing:
             raise CheckpointError(f"{path} does not exist.") from missing
-        except (OSError, ValueError) as wrong:
+        except (OSError, ValueError, RecursionError) as wrong:
             raise CheckpointError(f"{path} cannot be read as JSON ({wrong}).") from wrong
         if not isinstance(raw, dict):
             raise CheckpointError(f"{path} must hold an object, got {type(raw).__name__}.")
@@ -100,43 +103,43 @@ class ModelConfig:
 
 
 def _gpt2(raw: Mapping[str, Any]) -> dict[str, Any]:
-    _require(raw, "activation_function", "gelu_new", allowed=("gelu_new", "gelu_pytorch_tanh"))
-    _require(raw, "scale_attn_weights", True, allowed=(True,))
-    _require(raw, "scale_attn_by_inverse_layer_idx", False, allowed=(False,))
-    heads, hidden = _size(raw, "n_head"), _size(raw, "n_embd")
+    require(raw, "activation_function", "gelu_new", allowed=("gelu_new", "gelu_pytorch_tanh"))
+    require(raw, "scale_attn_weights", True, allowed=(True,))
+    require(raw, "scale_attn_by_inverse_layer_idx", False, allowed=(False,))
+    heads, hidden = size(raw, "n_head"), size(raw, "n_embd")
     return {
-        "vocab_size": _size(raw, "vocab_size"),
+        "vocab_size": size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": _size(raw, "n_layer", most=MOST_LAYERS),
+        "layers": size(raw, "n_layer", most=MOST_LAYERS),
         "query_heads": heads,
         "kv_heads": heads,
         "head_dim": _divided(hidden, heads),
-        "intermediate_size": _size(raw, "n_inner", 4 * hidden),
-        "max_positions": _size(raw, "n_positions"),
-        "norm_eps": float(raw.get("layer_norm_epsilon", 1e-5)),
-        "tied_head": bool(raw.get("tie_word_embeddings", True)),
+        "intermediate_size": size(raw, "n_inner", 4 * hidden),
+        "max_positions": size(raw, "n_positions"),
+        "norm_eps": number(raw, "layer_norm_epsilon", 1e-5),
+        "tied_head": flag(raw, "tie_word_embeddings", True),
     }
 
 
 def _llama(raw: Mapping[str, Any]) -> dict[str, Any]:
-    _require(raw, "hidden_act", "silu", allowed=("silu",))
-    _require(raw, "attention_bias", False, allowed=(False,))
-    _require(raw, "mlp_bias", False, allowed=(False,))
-    heads, hidden = _size(raw, "num_attention_heads"), _size(raw, "hidden_size")
+    require(raw, "hidden_act", "silu", allowed=("silu",))
+    require(raw, "attention_bias", False, allowed=(False,))
+    require(raw, "mlp_bias", False, allowed=(False,))
+    heads, hidden = size(raw, "num_attention_heads"), size(raw, "hidden_size")
     theta, scaling = _rope(raw)
     return {
-        "vocab_size": _size(raw, "vocab_size"),
+        "vocab_size": size(raw, "vocab_size"),
         "hidden_size": hidden,
-        "layers": _size(raw, "num_hidden_layers", most=MOST_LAYERS),
+        "layers": size(raw, "num_hidden_layers", most=MOST_LAYERS),
         "query_heads": heads,
-        "kv_heads": _size(raw, "num_key_value_heads", heads),
-        "head_dim": _divided(hidden, heads) if raw.get("head_dim") is None else _size(raw, "head_dim"),
-        "intermediate_size": _size(raw, "intermediate_size"),
-        "max_positions": _size(raw, "max_position_embeddings"),
-        "norm_eps": float(raw.get("rms_norm_eps", 1e-6)),
+        "kv_heads": size(raw, "num_key_value_heads", heads),
+        "head_dim": _divided(hidden, heads) if raw.get("head_dim") is None else size(raw, "head_dim"),
+        "intermediate_size": size(raw, "intermediate_size"),
+        "max_positions": size(raw, "max_position_embeddings"),
+        "norm_eps": number(raw, "rms_norm_eps", 1e-6),
         "rope_theta": theta,
         "rope_scaling": scaling,
-        "tied_head": bool(raw.get("tie_word_embeddings", False)),
+        "tied_head": flag(raw, "tie_word_embeddings", False),
     }
 
 
@@ -145,50 +148,32 @@ _FAMILIES = {"gpt2": _gpt2, "llama": _llama}
 
 def _rope(raw: Mapping[str, Any]) -> tuple[float, RopeScaling | None]:
     """θ and scaling, wherever this file keeps them: at top level, or inside ``rope_parameters`` (newer writers)."""
-    nested = {**(raw.get("rope_scaling") or {}), **(raw.get("rope_parameters") or {})}
-    theta = float(_first(nested.get("rope_theta"), raw.get("rope_theta"), DEFAULT_ROPE_THETA))
-    _require(nested, "partial_rotary_factor", 1.0, allowed=(1.0, None))
-    kind = _first(nested.get("rope_type"), nested.get("type"), "default")
+    nested = {**mapping(raw, "rope_scaling"), **mapping(raw, "rope_parameters")}
+    theta = number(raw if nested.get("rope_theta") is None else nested, "rope_theta", DEFAULT_ROPE_THETA)
+    require(nested, "partial_rotary_factor", 1.0, allowed=(1.0, None))
+    kind = first(nested.get("rope_type"), nested.get("type"), "default")
     if kind == "default":
         return theta, None
     if kind != "llama3":
         raise CheckpointError(f"config: rotary scaling {kind!r} is not implemented; known: default, llama3.")
     return theta, RopeScaling(
-        factor=float(nested["factor"]),
-        low_freq_factor=float(nested["low_freq_factor"]),
-        high_freq_factor=float(nested["high_freq_factor"]),
-        original_max_positions=int(nested["original_max_position_embeddings"]),
+        factor=number(nested, "factor"),
+        low_freq_factor=number(nested, "low_freq_factor"),
+        high_freq_factor=number(nested, "high_freq_factor"),
+        original_max_positions=size(nested, "original_max_position_embeddings"),
     )
 
 
 def _special_tokens(raw: Mapping[str, Any]) -> dict[str, Any]:
-    eos = raw.get("eos_token_id")
+    bos, eos = raw.get("bos_token_id"), raw.get("eos_token_id")
     listed = eos if isinstance(eos, list) else [] if eos is None else [eos]
-    bos = raw.get("bos_token_id")
-    return {"bos_token_id": None if bos is None else int(bos), "eos_token_ids": tuple(int(i) for i in listed)}
-
-
-def _size(raw: Mapping[str, Any], key: str, default: int | None = None, most: int = 2**40) -> int:
-    """A whole number of at least 1; absent and null mean the default."""
-    size = _first(raw.get(key), default)
-    if size is None:
-        raise KeyError(key)
-    if type(size) is not int or not 1 <= size <= most:  # not isinstance: True is an int
-        raise CheckpointError(f"config: {key} must be a whole number from 1 to {most:,}, got {size!r}.")
-    return int(size)
-
-
-def _require(raw: Mapping[str, Any], key: str, default: Any, *, allowed: tuple[Any, ...]) -> None:
-    value = raw.get(key, default)
-    if value not in allowed:
-        raise CheckpointError(f"config: {key} = {value!r} is not implemented; known: {allowed[0]!r}.")
+    for name, token_id in (*(("eos_token_id", one) for one in listed), ("bos_token_id", bos)):
+        if token_id is not None and (type(token_id) is not int or not 0 <= token_id < raw["vocab_size"]):
+            raise CheckpointError(f"config: {name} must be an id from 0 to {raw['vocab_size'] - 1}, got {token_id!r}.")
+    return {"bos_token_id": bos, "eos_token_ids": tuple(listed)}
 
 
 def _divided(hidden: int, heads: int) -> int:
     if hidden % heads:
         raise CheckpointError(f"config: hidden size {hidden} does not divide into {heads} heads; give head_dim.")
     return hidden // heads
-
-
-def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)

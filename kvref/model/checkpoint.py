@@ -38,7 +38,7 @@ def load_checkpoint(path: str | Path, *, dtype: torch.dtype = torch.float32, dev
     else:
         raise CheckpointError(f"{path} does not exist.")
     checked = canonical(config, weights)
-    return Transformer(config, {name: tensor.to(device, dtype) for name, tensor in checked.items()})
+    return Transformer(config, {name: _finite(name, tensor.to(device, dtype)) for name, tensor in checked.items()})
 
 
 def read_folder(folder: Path) -> dict[str, Tensor]:
@@ -55,7 +55,7 @@ def read_folder(folder: Path) -> dict[str, Tensor]:
 def _shards(index: Path) -> list[str]:
     try:
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
         raise CheckpointError(f"{index} is not an index of shards ({wrong!r}).") from wrong
     outside = [shard for shard in shards if not isinstance(shard, str) or Path(shard).name != shard]
     if outside:
@@ -100,3 +100,10 @@ def _check(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise CheckpointError(f"The tensor {name!r} has the shape {list(tensor.shape)}, expected {list(shape)}.")
     if not tensor.is_floating_point():
         raise CheckpointError(f"The tensor {name!r} holds {tensor.dtype}, expected floating-point numbers.")
+
+
+def _finite(name: str, tensor: Tensor) -> Tensor:
+    """The same tensor. A sum is finite only if every number is, and quicker than asking each."""
+    if not tensor.sum().isfinite() and not tensor.isfinite().all():
+        raise CheckpointError(f"The tensor {name!r} holds NaN or infinity, read as {tensor.dtype}.")
+    return tensor

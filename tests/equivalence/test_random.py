@@ -16,6 +16,7 @@ from kvref.generate import generate
 from kvref.model.checkpoint import load_checkpoint
 
 GPT2 = {"vocab_size": 61, "n_positions": 80, "n_embd": 48, "n_layer": 3, "n_head": 6, "n_inner": 100}
+GPT2 |= {"bos_token_id": 60, "eos_token_id": 60}  # the defaults are ids of the published vocabulary
 LLAMA = {
     "vocab_size": 61,
     "hidden_size": 48,

@@ -31,7 +31,7 @@ def test_every_size_is_read(config: ModelConfig) -> None:
 
 def test_gpt2_as_published_leaves_out_what_has_a_default() -> None:
     published = {key: GPT2[key] for key in ("model_type", "vocab_size", "n_embd", "n_layer", "n_head", "n_positions")}
-    config = ModelConfig.from_dict(published | {"eos_token_id": 50256, "n_inner": None})
+    config = ModelConfig.from_dict(published | {"vocab_size": 50257, "eos_token_id": 50256, "n_inner": None})
     assert (config.intermediate_size, config.tied_head, config.eos_token_ids) == (4 * 42, True, (50256,))
     assert config.rope_theta is None
 
@@ -42,6 +42,7 @@ def test_gpt2_as_published_leaves_out_what_has_a_default() -> None:
         ({"rope_theta": 500000.0}, 500000.0),
         ({"rope_theta": None, "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"}}, 500000.0),
         ({"rope_theta": 10000.0, "rope_parameters": {"rope_theta": 500000.0}}, 500000.0),
+        ({"rope_theta": 500000.0, "rope_parameters": {"rope_theta": None}}, 500000.0),
         ({"rope_theta": None}, 10000.0),
     ],
 )
@@ -91,11 +92,33 @@ def test_explicit_head_dim_shapes_every_projection() -> None:
         ({"rope_scaling": {"type": "yarn", "factor": 2.0}}, "'yarn' is not implemented"),
         ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor = 0.5"),
         ({"rope_scaling": {"type": "llama3", "factor": 2.0}}, "entry 'low_freq_factor' is missing"),
-        ({"rope_theta": "big"}, "wrong type"),
+        ({"rope_theta": "big"}, "rope_theta must be a number, got 'big'"),
+        ({"rope_theta": True}, "rope_theta must be a number, got True"),
+        ({"rope_theta": float("inf")}, "rope_theta must be a number, got inf"),
+        ({"rms_norm_eps": "1e-5"}, "rms_norm_eps must be a number, got '1e-5'"),
         ({"rope_theta": -1.0}, "rope_theta must be a number above 0"),
         ({"rms_norm_eps": float("nan")}, "norm_eps must be a number above 0"),
         ({"vocab_size": True}, "vocab_size must be a whole number"),
-        ({"rope_scaling": "llama3"}, "wrong type"),
+        ({"rope_scaling": "llama3"}, "rope_scaling must be an object, got 'llama3'"),
+        ({"rope_parameters": []}, r"rope_parameters must be an object, got \[\]"),
+        ({"rope_scaling": STRETCH | {"factor": 0}}, r"factor must be a number above 0, got 0\.0"),
+        ({"rope_scaling": STRETCH | {"factor": float("nan")}}, "factor must be a number above 0, got nan"),
+        ({"rope_scaling": STRETCH | {"factor": 10**400}}, "factor must be a number, got 1000"),
+        ({"rope_scaling": STRETCH | {"low_freq_factor": -1}}, r"low_freq_factor must be a number above 0, got -1\.0"),
+        (
+            {"rope_scaling": STRETCH | {"high_freq_factor": 1.0}},
+            r"low_freq_factor must be below high_freq_factor, got 1\.0 and 1\.0",
+        ),
+        (
+            {"rope_scaling": STRETCH | {"original_max_position_embeddings": 0}},
+            "original_max_position_embeddings must be a whole",
+        ),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings must be true or false, got 'false'"),
+        ({"eos_token_id": 1.7}, "eos_token_id must be an id from 0 to 52, got 1.7"),
+        ({"eos_token_id": [3, -1]}, "eos_token_id must be an id from 0 to 52, got -1"),
+        ({"eos_token_id": 10**40}, "eos_token_id must be an id from 0 to 52, got 1000"),
+        ({"eos_token_id": float("inf")}, "eos_token_id must be an id from 0 to 52, got inf"),
+        ({"bos_token_id": 53}, "bos_token_id must be an id from 0 to 52, got 53"),
     ],
 )
 def test_what_would_change_the_numbers_is_refused(changes: dict[str, object], sentence: str) -> None:
@@ -117,7 +140,14 @@ def test_gpt2_variants_are_refused(changes: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [(None, "does not exist"), ("{", "cannot be read as JSON"), ("[1]", "must hold an object")]
+    ("text", "sentence"),
+    [
+        (None, "does not exist"),
+        ("{", "cannot be read as JSON"),
+        ("[" * 100_000, r"cannot be read as JSON \(maximum recursion"),
+        ("[1]", "must hold an object"),
+    ],
+    ids=("none", "cut off", "too deep", "a list"),
 )
 def test_a_folder_without_a_readable_config(tmp_path: Path, text: str | None, sentence: str) -> None:
     if text is not None:

@@ -112,7 +112,10 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
         load_checkpoint(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"weight_map": 3}', '{"weight_map": {"a": "../x.safetensors"}}', "{}"])
+BAD_INDEXES = ["{", "[]", '{"weight_map": 3}', '{"weight_map": {"a": "../x.safetensors"}}', "{}", "[" * 100_000]
+
+
+@pytest.mark.parametrize("content", BAD_INDEXES, ids=range(len(BAD_INDEXES)))
 def test_a_bad_index_is_refused(tmp_path: Path, content: str) -> None:
     shards(tmp_path, tiny.LLAMA)
     (tmp_path / INDEX_FILE).write_text(content)
@@ -217,3 +220,21 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(save({}))
     with pytest.raises(CheckpointError, match=r"is missing \(\d+ of \d+ are\)"):
         load_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_that_are_no_numbers_are_named(tmp_path: Path, wrong: float, dtype: torch.dtype) -> None:
+    tensors = tiny.weights(tiny.LLAMA, dtype=dtype)
+    tensors["layers.1.mlp.up_proj.weight"][3, 5] = wrong
+    saved(tmp_path, tiny.LLAMA, tensors)
+    with pytest.raises(CheckpointError, match=r"'layers.1.mlp.up_proj.weight' holds NaN or infinity, read as torch.float32"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_sum_too_large_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    tensors = tiny.weights(tiny.LLAMA, dtype=torch.float32)
+    tensors["norm.weight"][:] = 3e38
+    load_checkpoint(saved(tmp_path, tiny.LLAMA, tensors))
+    with pytest.raises(CheckpointError, match=r"'norm.weight' holds NaN or infinity, read as torch.float16"):
+        load_checkpoint(tmp_path, dtype=torch.float16)
