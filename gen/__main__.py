@@ -3,8 +3,10 @@
 Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch.
 """
 
+import io
 import os
 import sys
+from contextlib import suppress
 
 from gen.errors import UserError
 
@@ -51,5 +53,40 @@ def main(arguments: list[str]) -> int:
     return 0 if wants_help else 2
 
 
+def program(arguments: list[str]) -> int:
+    """`main` for a shell: what standard output cannot take ends in one sentence too, or silently where nobody reads on."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark
+    try:
+        code = _exit_code(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _give_up_output()
+        return 128 + 13  # as if SIGPIPE had ended it
+    except OSError as problem:
+        if problem.filename is not None:  # no stream: a mistake of ours, whose traceback is wanted
+            raise
+        _give_up_output()
+        with suppress(OSError):
+            print(f"error: the output could not be written: {problem.strerror or problem}.", file=sys.stderr)
+        return UserError.exit_code
+
+
+def _exit_code(arguments: list[str]) -> int:
+    """What `main` answers, or how argparse ended: after help, or after a flag it does not know."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+
+
+def _give_up_output() -> None:
+    """Let what is still to be printed go nowhere; else the interpreter would try again as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(sys.argv[1:]))

@@ -40,10 +40,17 @@ def main(arguments: Sequence[str]) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-if __name__ == "__main__":
+def program(arguments: Sequence[str]) -> int:
+    """`main` for a shell: a mistake, and Ctrl-C, end in one sentence."""
     try:
-        sys.exit(main(sys.argv[1:]))
+        return main(arguments)
     except UserError as problem:
-        sys.exit(f"error: {problem}")
+        print(f"error: {problem}", file=sys.stderr)
+        return problem.exit_code
     except KeyboardInterrupt:
-        sys.exit(130)
+        print("stopped; run the same command again to go on.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(program(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""Standard output that takes no more, or not every letter: one sentence or silence, never a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gen.paths import ROOT
+
+GEN = [sys.executable, "-m", "gen"]
+
+
+def surroundings(**changes: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252:strict"])
+@pytest.mark.parametrize("arguments", [["memory", "--model", "gpt2"], ["--help"], ["memory", "--help"]])
+def test_letters_that_an_encoding_lacks_become_question_marks(encoding: str, arguments: list[str]) -> None:
+    done = subprocess.run([*GEN, *arguments], env=surroundings(PYTHONIOENCODING=encoding), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["memory", "--models"], ["memory", "--help"], ["--help"]])
+def test_a_reader_that_leaves_is_no_mistake(arguments: list[str], unbuffered: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        environment = surroundings(PYTHONUNBUFFERED=unbuffered)
+        done = subprocess.run([*GEN, *arguments], env=environment, stdout=writing, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writing)
+    assert done.stderr == b""
+    assert done.returncode in (0, 141)  # argparse itself says nothing of help that nobody reads
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_device_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*GEN, "memory", "--models"], env=surroundings(), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"error: the output could not be written: No space left on device.\n"
+
+
+def test_a_closed_output_is_no_traceback() -> None:
+    command = f"{sys.executable} -m gen memory --model gpt2 >&-"
+    done = subprocess.run(["sh", "-c", command], env=surroundings(), capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr
+
+
+BUILD = """
+import time
+from gen.site import __main__ as site
+def epoch():
+    print("ready", flush=True)
+    time.sleep(60)
+site.epoch = epoch
+raise SystemExit(site.program(["build"]))
+"""
+
+
+def test_a_stopped_build_of_the_site_is_one_sentence() -> None:
+    changed = {name: text for name, text in surroundings().items() if name != "SOURCE_DATE_EPOCH"}
+    started = subprocess.Popen([sys.executable, "-c", BUILD], env=changed, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout is not None
+    assert started.stdout.readline() == b"ready\n"
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=20)
+    assert (started.returncode, said) == (130, b"stopped; run the same command again to go on.\n")
