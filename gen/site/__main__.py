@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -37,7 +38,13 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("SOURCE_DATE_EPOCH", epoch())
     flags = ["--strict"] if options.what == "build" else ["--dev-addr", options.address]
     command = [sys.executable, "-m", "mkdocs", options.what, "--config-file", str(ROOT / "mkdocs.yml"), *flags]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    alone = options.what == "build" and os.name == "posix"
+    return subprocess.run(command, cwd=ROOT, check=False, preexec_fn=_deaf if alone else None).returncode
+
+
+def _deaf() -> None:
+    """A build does not hear Ctrl-C, which would show where in MkDocs it was; this process does, and ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def program(arguments: Sequence[str]) -> int:
