@@ -43,11 +43,41 @@ def test_frequencies_follow_the_probabilities() -> None:
 
 def test_a_low_temperature_is_greedy() -> None:
     sharp = torch.tensor([0.0, 1.0, 0.9])
-    sampler = Sampler(temperature=0.005)
-    assert {sampler(sharp) for _ in range(50)} == {1}
+    for temperature in (0.005, 1e-308, 5e-324):
+        sampler = Sampler(temperature=temperature)
+        assert {sampler(sharp) for _ in range(50)} == {1}
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}])
+@pytest.mark.parametrize("sample", [greedy, Sampler(), Sampler(top_k=2), Sampler(top_p=0.5)])
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-inf"])
+def test_logits_without_a_highest_are_refused(sample, wrong: str) -> None:
+    logits = LOGITS.clone()
+    logits[3 if wrong != "-inf" else slice(None)] = float(wrong)
+    with pytest.raises(ValueError, match=f"logits: expected the highest to be a finite number, got {wrong}"):
+        sample(logits)
+
+
+def test_a_token_that_is_ruled_out_is_never_drawn() -> None:
+    logits = LOGITS.clone()
+    logits[1] = -torch.inf
+    assert greedy(logits) == 4
+    assert 1 not in {Sampler(temperature=9.0, seed=seed)(logits) for seed in range(60)}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": 0.0},
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"top_k": 0},
+        {"top_p": 0.0},
+        {"top_p": 1.5},
+        {"top_p": float("nan")},
+        {"seed": -1},
+        {"seed": 2**64},
+    ],
+)
 def test_nonsense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected"):
         Sampler(**wrong)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 SETUP = """
 import json, sys
 from kvref.plan import cost, memory
+from kvref.sampling import Sampler
 from tests.kvref import tiny
 
 CONFIG = tiny.LLAMA
@@ -34,6 +35,10 @@ SENTENCES = {
     "cost.kv_bytes_per_token(CONFIG, '3')": f"bytes_per_number: {WHOLE} 1, got '3'.",
     "cost.linear_intensity('4', 2)": "batch: expected a finite number above 0, got '4'.",
     "memory.weight_bytes(8.5)": f"parameters: {WHOLE} 1, got 8.5.",
+    "Sampler(temperature='1')": "temperature: expected a finite number above 0, got '1'.",
+    "Sampler(top_k=2.5)": f"top_k: {WHOLE} 1, got 2.5.",
+    "Sampler(top_p='1')": "top_p: expected more than 0 and at most 1, got '1'.",
+    "Sampler(seed=1.5)": "seed: expected a whole number from 0 to 2⁶⁴ − 1, got 1.5.",
     "memory.requests_that_fit(100, 10, 0)": "request_bytes: expected a finite number above 0, got 0.",
 }
 
