@@ -12,7 +12,7 @@ export { needs };
 /** @typedef {import("./reads.js").Scene & {device: string, on: any, roof: any}} Scene */
 
 const SIZE = { width: 400, height: 340, left: 50, right: 14, top: 24, bottom: 48 }; // whole on a phone
-const LETTER = 7; // wide, at most
+const LETTER = 8; // wide, at most
 const X = [0.5, 65_536]; // FLOPs per byte, the ends of every recorded roof
 const Y = [1e11, 2e15]; // FLOPs a second
 
