@@ -5,9 +5,9 @@ from html import unescape
 
 import pytest
 
-from gen import figures, tables
+from gen import figures, io, tables
 from gen.artefacts import Figure
-from gen.figures import recordings
+from gen.figures import growth, recordings
 from gen.paths import PUBLISHED, Site
 
 ROW = Figure("memory", "learn/memory", "memory", "Caches of four models.", "Llama-2-70B takes 1.25 GiB.")
@@ -45,3 +45,14 @@ def test_the_table_is_the_same_for_a_site_of_the_readers_own() -> None:
     assert len(records.document("geometry/models")["values"]["models"]) == 53
     assert tables.file_of("geometry/models") == "geometry/models.json"
     assert tables.file_of("m/cat") == "recomputed/m/cat.json"
+
+
+def test_the_names_of_the_growing_caches_stand_at_their_lines_where_a_phone_shows_them() -> None:
+    path = "smollm2-135m-instruct/memory"
+    record = io.read(PUBLISHED.data / "recomputed" / f"{path}.json")["values"]
+    chart = growth.memory_growth(record, path)
+    notes = {note["text"]: note for note in chart["layout"]["annotations"]}
+    for model in (record["models"][name] for name in record["growth"]["bytes"]):
+        note = notes[model["name"]]
+        assert note["x"] < 0.48 * record["growth"]["tokens"][-1]
+        assert note["y"] == note["x"] * model["kv_bytes_per_token"]
