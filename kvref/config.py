@@ -72,6 +72,11 @@ class ModelConfig:
         return self.query_heads // self.kv_heads
 
     @property
+    def cached_shape(self) -> tuple[int, int, int]:
+        """What caches of two models must share: layers, and heads and numbers of a key."""
+        return self.layers, self.kv_heads, self.head_dim
+
+    @property
     def softmax_scale(self) -> float:
         """What scores are multiplied by, 1/√head_dim."""
         return float(self.head_dim**-0.5)

@@ -6,7 +6,7 @@ of the length. Knows nothing about models.
 
 import torch
 
-from kvref.cache.view import DenseView, check_length, check_rows
+from kvref.cache.view import DenseView, check_commit, check_length, check_rows
 from kvref.config import ModelConfig
 from kvref.shapes import NewKeys, NewValues
 
@@ -23,8 +23,8 @@ class ConcatCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all layers' rows."""
-        return sum(rows.nbytes for rows in (*self.k, *self.v))
+        """Bytes of all layers' rows; those of a pass that failed are not counted."""
+        return sum(rows[: self.length].nbytes for rows in (*self.k, *self.v))
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Copy the old rows and the new ones into tensors one pass longer."""
@@ -32,11 +32,12 @@ class ConcatCache:
         # Rows past the length are those of a pass that failed: they are left behind here.
         old_k, old_v = self.k[layer][: self.length], self.v[layer][: self.length]
         self.k[layer], self.v[layer] = torch.cat((old_k, k)), torch.cat((old_v, v))
-        self.copied_bytes += old_k.nbytes + old_v.nbytes
         return DenseView(self.k[layer], self.v[layer], self.config.softmax_scale, layer)
 
     def commit(self, tokens: int) -> None:
         """Count in the tokens that every layer has appended."""
+        check_commit(tokens, [len(rows) - self.length for rows in self.k])
+        self.copied_bytes += self.nbytes  # the old rows, once each
         self.length += tokens
 
     def truncate(self, length: int) -> None:

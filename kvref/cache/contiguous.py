@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import torch
 
-from kvref.cache.view import DenseView, check_length, check_rows
+from kvref.cache.view import DenseView, check_commit, check_length, check_rows
+from kvref.checks import whole
 from kvref.config import ModelConfig
 from kvref.errors import OutOfCapacity
 from kvref.shapes import NewKeys, NewValues
@@ -26,14 +27,14 @@ class ContiguousCache:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
-        if capacity_tokens < 1:
-            raise ValueError(f"capacity_tokens: expected at least 1, got {capacity_tokens}.")
+        whole(capacity_tokens=capacity_tokens)
         shape = (config.layers, capacity_tokens, config.kv_heads, config.head_dim)
         self.config, self.capacity = config, capacity_tokens
         self.k = torch.empty(shape, dtype=dtype, device=device)
         self.v = torch.empty(shape, dtype=dtype, device=device)
         # Each layer's rows as tensors of their own: a step for one token does nothing that need not be done.
         self.layer_k, self.layer_v = self.k.unbind(), self.v.unbind()
+        self.appended = [0] * config.layers  # rows of this pass
         self.length = 0
 
     @property
@@ -54,13 +55,17 @@ class ContiguousCache:
         end = self.length + len(k)
         if end > self.capacity:
             raise OutOfCapacity(f"The cache holds {self.capacity} tokens; {end} do not fit.")
+        self.appended[layer] = len(k)
         return end
 
     def commit(self, tokens: int) -> None:
         """Count in the tokens that every layer has appended."""
+        check_commit(tokens, self.appended)
+        self.appended = [0] * self.config.layers
         self.length += tokens
 
     def truncate(self, length: int) -> None:
         """Constant time: rows past ``length`` stay in memory and are written over."""
         check_length(length, self.length)
+        self.appended = [0] * self.config.layers
         self.length = length

@@ -5,11 +5,13 @@ tokens part of the cache. Until then ``length`` has not moved, so a pass that fa
 as it was. Knows nothing about models.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from kvref.checks import whole
 from kvref.config import ModelConfig
 from kvref.ops.attention import attend
 from kvref.ops.tap import Tap
@@ -33,6 +35,11 @@ class View(Protocol):
 @runtime_checkable
 class KVCache(Protocol):
     """Keys and values of the tokens so far, for every layer."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """Of the model it was made for."""
+        ...
 
     @property
     def length(self) -> int:
@@ -88,5 +95,13 @@ def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor, kept: torc
 
 def check_length(length: int, kept: int) -> None:
     """Refuse to truncate to more than there is."""
-    if not 0 <= length <= kept:
-        raise ValueError(f"length: expected 0 to {kept} (the tokens kept), got {length}.")
+    if type(length) is not int or not 0 <= length <= kept:
+        raise ValueError(f"length: expected a whole number from 0 to {kept} (the tokens kept), got {length!r}.")
+
+
+def check_commit(tokens: int, appended: Sequence[int]) -> None:
+    """Refuse to count in what not every layer has appended."""
+    whole(tokens=tokens)
+    for layer, rows in enumerate(appended):
+        if rows != tokens:
+            raise ValueError(f"tokens: expected as many as every layer has appended, got {tokens}; layer {layer} has {rows}.")

@@ -5,6 +5,7 @@ attends through the view it gets back. Knows nothing about text, files or sampli
 """
 
 import torch
+from torch import Tensor
 
 from kvref.cache.view import KVCache
 from kvref.config import ModelConfig
@@ -36,9 +37,10 @@ class Transformer:
         """Run the tokens that follow those in ``cache`` and keep their keys and values there.
 
         Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no
-        tokens, ids outside the vocabulary or positions the model does not have; the cache is then as it was.
+        tokens, ids outside the vocabulary, positions the model does not have or a cache made for another model;
+        the cache is then as it was.
         """
-        self.check(token_ids, cache.length)
+        self.check(token_ids, cache)
         positions = torch.arange(cache.length, cache.length + len(token_ids), device=self.device)
         x, rope = self.parts.embed(token_ids, positions), self.parts.positional.rope(positions)
         for layer in self.parts.layers:
@@ -48,15 +50,19 @@ class Transformer:
         cache.commit(len(token_ids))
         return logits
 
-    def check(self, token_ids: TokenIds, start: int) -> None:
+    def check(self, token_ids: Tensor, cache: KVCache) -> None:
         """Refuse what this model cannot read."""
         if token_ids.ndim != 1 or len(token_ids) == 0:
             raise ValueError(f"token_ids: expected one row of at least one id, got shape {tuple(token_ids.shape)}.")
+        if token_ids.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"token_ids: expected whole numbers (int64 or int32), got {token_ids.dtype}.")
         lowest, highest = (int(edge) for edge in token_ids.aminmax())
         if lowest < 0 or highest >= self.config.vocab_size:
             wrong = lowest if lowest < 0 else highest
             raise ValueError(f"token_ids: expected ids from 0 to {self.config.vocab_size - 1}, got {wrong}.")
-        if start + len(token_ids) > self.config.max_positions:
-            raise ValueError(
-                f"token_ids: the model has {self.config.max_positions} positions, {start + len(token_ids)} tokens do not fit."
-            )
+        if cache.config.cached_shape != self.config.cached_shape:
+            expected, got = self.config.cached_shape, cache.config.cached_shape
+            raise ValueError(f"cache: expected one for {expected} layers, KV heads and head_dim, got one for {got}.")
+        needed, there = cache.length + len(token_ids), self.config.max_positions
+        if needed > there:
+            raise ValueError(f"token_ids: the model has {there} positions, {needed} tokens do not fit.")

@@ -5,6 +5,7 @@ import torch
 
 from kvref.cache.concat import ConcatCache
 from kvref.cache.contiguous import ContiguousCache
+from kvref.cache.nothing import NoCache
 from kvref.config import ModelConfig
 from kvref.generate import decode_step, generate, generate_uncached, prefill
 from kvref.sampling import Sampler
@@ -63,9 +64,10 @@ def test_logits_of_one_row() -> None:
     ("prompt", "count", "sentence"),
     [
         ([], 4, "prompt_ids: expected at least one id, got none"),
-        ([1], 0, "max_new_tokens: expected at least 1, got 0"),
+        ([1], 0, "max_new_tokens: expected a whole number of at least 1, got 0"),
         ([1] * 97, 1, r"the model has 96 positions; 97 tokens and 1 new ones need 97"),
         ([1] * 90, 8, r"the model has 96 positions; 90 tokens and 8 new ones need 97"),
+        ([1, 53], 4, "token_ids: expected ids from 0 to 52, got 53"),
     ],
 )
 def test_a_reply_that_cannot_be_given_is_refused_at_the_call(way, prompt: list[int], count: int, sentence: str) -> None:
@@ -75,3 +77,20 @@ def test_a_reply_that_cannot_be_given_is_refused_at_the_call(way, prompt: list[i
 
 def test_every_position_can_be_used() -> None:
     assert len(list(generate(tiny.model(), [1] * 90, 7))) == 7
+
+
+def test_a_cache_that_keeps_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="cache: expected one that keeps its rows, got NoCache; generate_uncached"):
+        generate(tiny.model(), [1, 2], 4, cache=NoCache(tiny.LLAMA))
+
+
+def test_a_cache_without_room_for_the_reply_is_refused_at_the_call() -> None:
+    model, cache = tiny.model(), ContiguousCache(tiny.LLAMA, 8, dtype=torch.float64)
+    with pytest.raises(ValueError, match="cache: expected room for 9 tokens, the prompt and its reply, got 8"):
+        generate(model, [1, 2], 8, cache=cache)
+    assert len(list(generate(model, [1, 2], 7, cache=cache))) == 7
+
+
+def test_a_cache_of_another_model_is_refused_at_the_call() -> None:
+    with pytest.raises(ValueError, match=r"cache: expected one for \(3, 2, 10\)"):
+        generate(tiny.model(), [1, 2], 4, cache=ConcatCache(tiny.GPT2, dtype=torch.float64))

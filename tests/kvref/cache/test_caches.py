@@ -60,9 +60,11 @@ def test_a_pass_that_fails_halfway_leaves_no_trace(cache: KVCache) -> None:
         if (name, layer) == ("scores", 1):
             raise InterruptedError
 
+    before = cache.nbytes, getattr(cache, "copied_bytes", 0)
     with pytest.raises(InterruptedError):
         decode_step(model, cache, 7, tap=broken)
     assert cache.length == 5
+    assert before == (cache.nbytes, getattr(cache, "copied_bytes", 0))
     fresh = ContiguousCache(CONFIG, 8, dtype=torch.float64)
     prefill(model, fresh, prompt)
     assert torch.equal(decode_step(model, cache, 9), decode_step(model, fresh, 9))
@@ -83,7 +85,7 @@ def test_truncate_forgets_the_end_only(cache: KVCache) -> None:
 @pytest.mark.parametrize("length", [-1, 6])
 def test_truncating_to_more_than_there_is_is_refused(cache: KVCache, length: int) -> None:
     prefill(tiny.model(), cache, tiny.ids(CONFIG, 5))
-    with pytest.raises(ValueError, match=f"expected 0 to 5 .*got {length}"):
+    with pytest.raises(ValueError, match=f"expected a whole number from 0 to 5 .*got {length}"):
         cache.truncate(length)
     assert cache.length == 5
 
@@ -190,5 +192,20 @@ def test_a_view_without_the_causal_mask_can_be_put_in() -> None:
 
 
 def test_a_capacity_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="capacity_tokens: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="capacity_tokens: expected a whole number of at least 1, got 0"):
         ContiguousCache(CONFIG, 0)
+
+
+@pytest.mark.parametrize("tokens", [-3, 0, 1, 3, 99])
+def test_only_what_every_layer_appended_can_be_committed(cache: KVCache, tokens: int) -> None:
+    with pytest.raises(ValueError, match=r"tokens: expected"):
+        cache.commit(tokens)
+    for layer in range(CONFIG.layers):
+        cache.append(layer, *rows(2))
+        with pytest.raises(ValueError, match=r"tokens: expected"):
+            cache.commit(tokens if layer == CONFIG.layers - 1 else 2)
+    assert cache.length == 0
+    cache.commit(2)
+    with pytest.raises(ValueError, match=r"tokens: expected as many as every layer has appended, got 2; layer 0 has 0"):
+        cache.commit(2)
+    assert cache.length == 2

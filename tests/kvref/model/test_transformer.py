@@ -142,3 +142,13 @@ def test_a_model_in_bfloat16_runs() -> None:
         assert decode_step(low, cache, 1).isfinite().all()
         exact = high(ids, NoCache(config))
         assert ((logits.float() - exact).norm() / exact.norm()).item() < 0.1
+
+
+@pytest.mark.parametrize("change", [{"layers": 4}, {"layers": 2}, {"kv_heads": 3}, {"head_dim": 12}])
+@pytest.mark.parametrize("kind", [cache_of, lambda config: ConcatCache(config, dtype=torch.float64), NoCache])
+def test_a_cache_made_for_another_model_is_refused(kind, change: dict[str, int]) -> None:
+    cache = kind(tiny.variant(tiny.LLAMA, **change))
+    before = cache.nbytes, getattr(cache, "copied_bytes", 0)
+    with pytest.raises(ValueError, match=r"cache: expected one for \(3, 2, 10\) layers, KV heads and head_dim, got one for"):
+        prefill(tiny.model(), cache, [1, 2, 3])
+    assert (cache.length, before) == (0, (cache.nbytes, getattr(cache, "copied_bytes", 0)))
