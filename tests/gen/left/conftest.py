@@ -66,7 +66,7 @@ def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def write_gguf(path: Path, splitter: str = "smollm", eos: int = 0) -> Path:
+def write_gguf(path: Path, splitter: str = "smollm") -> Path:
     """A Llama of 2 layers with seeded random weights and a vocabulary of bytes."""
     tokens = ["<|end|>", *ALPHABET, "ĊĊ"]
     size = LLAMA
@@ -86,7 +86,7 @@ def write_gguf(path: Path, splitter: str = "smollm", eos: int = 0) -> Path:
     writer.add_token_list(tokens)
     writer.add_token_types([3] + [1] * (len(tokens) - 1))
     writer.add_token_merges(["Ċ Ċ"])
-    writer.add_eos_token_id(eos)
+    writer.add_eos_token_id(0)
     writer.add_chat_template("{% for m in messages %}{{ m.content }}\n{% endfor %}")
     for name, tensor in seeded(_gguf_shapes(len(tokens))).items():
         writer.add_tensor(name, tensor.numpy())

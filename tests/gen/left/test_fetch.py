@@ -306,10 +306,10 @@ def test_a_gguf_file_with_an_unknown_tokenizer_is_refused(store: Path, tmp_path:
     assert left_behind(store) == []
 
 
-def test_a_damaged_tokenizer_is_seen_before_weights_are_written(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_odd_tokenizer_is_seen_before_weights_are_written(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("safetensors.torch.save_file", lambda *_, **__: pytest.fail("weights were written"))
-    with pytest.raises(FetchError, match=r"tokenizer is damaged: .*eos_token_id is 9999"):
-        fetch.ensure(str(write_gguf(tmp_path / "odd.gguf", eos=9999)))
+    with pytest.raises(FetchError, match=r"tokenizer\.ggml\.pre is"):
+        fetch.ensure(str(write_gguf(tmp_path / "odd.gguf", splitter="odd")))
     assert left_behind(store) == []
 
 
