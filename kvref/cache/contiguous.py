@@ -55,7 +55,7 @@ class ContiguousCache:
         end = self.length + len(k)
         if end > self.capacity:
             raise OutOfCapacity(f"The cache holds {self.capacity} tokens; {end} do not fit.")
-        self.appended[layer] = len(k)
+        self.appended[layer] = end - self.length
         return end
 
     def commit(self, tokens: int) -> None:
