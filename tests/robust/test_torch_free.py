@@ -22,7 +22,10 @@ def loaded(statement: str) -> list[str]:
 PLAN = sorted(f"kvref.plan.{path.stem}" for path in (ROOT / "kvref" / "plan").glob("[a-z]*.py"))
 
 
-@pytest.mark.parametrize("module", ["kvref", "kvref.config", "kvref.layout", "kvref.errors", "gen.memory", *PLAN, *RIGHT])
+@pytest.mark.parametrize(
+    "module",
+    ["kvref", "kvref.config", "kvref.layout", "kvref.errors", "kvref.checks", "kvref.entries", "gen.memory", *PLAN, *RIGHT],
+)
 def test_loads_no_torch(module: str) -> None:
     assert loaded(f"import {module}") == []
 
