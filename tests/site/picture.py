@@ -23,7 +23,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=1.5)
         page.goto(server.address + PAGE, wait_until="networkidle")
-        page.add_style_tag(content=f"{FIGURE} {{ padding: 12px }}")
+        page.add_style_tag(content=f"{FIGURE} {{ padding: 12px; margin-inline: -12px }}")
         page.locator(FIGURE).screenshot(path=TARGET, animations="disabled")
         browser.close()
     print(f"{TARGET.relative_to(ROOT)}: {TARGET.stat().st_size:,} bytes")
