@@ -154,7 +154,7 @@ function table({ file, id, one, row, column, on, device, record }) {
   const rows = [
     pair("FLOPs", "flops", scientific), pair("bytes moved", "bytes", bytes), pair("of these, cache", "kv_share", percent),
     { ...pair("FLOPs per byte", "intensity", significant), kind: "total" }, pair("limited by", "limited_by", String, where, on), pair("takes at least", "ms", ms, where, on),
-    only("tokens a second, at most", on.tokens_per_second[row][column], significant, `${where}tokens_per_second.${row}.${column}`),
+    only("tokens a second, at most", on.tokens_per_second[row][column], (rate) => significant(rate, 4), `${where}tokens_per_second.${row}.${column}`),
     only(`requests of ${whole(one.contexts[row])} tokens that fit`, on.requests_that_fit[row], whole, `${where}requests_that_fit.${row}`),
   ];
   const step = record.batches[column] === 1 ? "decode step" : `decode step of ${record.batches[column]}`;
