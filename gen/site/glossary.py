@@ -55,7 +55,7 @@ def to_html(place: Callable[[str], str]) -> str:
     """Every term with its meaning; `place` turns `page#section` into its address."""
     entries = []
     for item in terms():
-        more = f'<a href="{place(item.see)}">More</a>'
+        more = f'<a href="{place(item.see)}">More on {escape(item.term)}</a>'
         entries.append(f'<dt id="{item.anchor}">{escape(item.term)}</dt><dd>{escape(item.words)} {more}</dd>')
     return "<dl>\n" + "\n".join(entries) + "\n</dl>"
 
