@@ -8,7 +8,7 @@ import os
 import sys
 from contextlib import suppress
 
-from gen.errors import UserError
+from gen.errors import UserError, in_one_sentence
 
 USAGE = """usage: python -m gen COMMAND …
 
@@ -23,31 +23,29 @@ USAGE = """usage: python -m gen COMMAND …
 def main(arguments: list[str]) -> int:
     """Run one command; the exit code. A mistake of the user's ends in one sentence."""
     command, *rest = arguments or [""]
-    try:
-        if command == "run":
-            # Threads that wait by spinning make a run ten times slower on a machine that is busy with something else.
-            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-            from gen.run import main as run
+    return in_one_sentence(lambda: _called(command, rest))
 
-            return run(rest)
-        if command == "draw":
-            from gen.draw import main as draw
 
-            return draw(rest)
-        if command == "fetch":
-            from gen.fetch import main as fetch
+def _called(command: str, rest: list[str]) -> int:
+    """Import the command and run it; without one, say which there are."""
+    if command == "run":
+        # Threads that wait by spinning make a run ten times slower on a machine that is busy with something else.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        from gen.run import main as run
 
-            return fetch(rest)
-        if command == "memory":
-            from gen.memory import main as memory
+        return run(rest)
+    if command == "draw":
+        from gen.draw import main as draw
 
-            return memory(rest)
-    except UserError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return problem.exit_code
-    except KeyboardInterrupt:
-        print("stopped; run the same command again to go on.", file=sys.stderr)
-        return 130
+        return draw(rest)
+    if command == "fetch":
+        from gen.fetch import main as fetch
+
+        return fetch(rest)
+    if command == "memory":
+        from gen.memory import main as memory
+
+        return memory(rest)
     wants_help = command in ("-h", "--help", "help")
     print(USAGE, file=sys.stdout if wants_help else sys.stderr)
     return 0 if wants_help else 2

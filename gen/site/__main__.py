@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gen.draw import add_site_flags, chosen_site
-from gen.errors import UserError
+from gen.errors import in_one_sentence
 from gen.paths import ROOT
 from gen.site import cite
 
@@ -49,14 +49,7 @@ def _deaf() -> None:
 
 def program(arguments: Sequence[str]) -> int:
     """`main` for a shell: a mistake, and Ctrl-C, end in one sentence."""
-    try:
-        return main(arguments)
-    except UserError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return problem.exit_code
-    except KeyboardInterrupt:
-        print("stopped; run the same command again to go on.", file=sys.stderr)
-        return 130
+    return in_one_sentence(lambda: main(arguments))
 
 
 if __name__ == "__main__":
