@@ -10,6 +10,7 @@ import { pack, unpack } from "../../docs/assets/js/memory/own.js";
 import { both, layers, terms, warnings } from "../../docs/assets/js/memory/words.js";
 import { ROOT } from "./site.js";
 
+const qwen3 = readFileSync(new URL("../qwen3-4b.json", import.meta.url), "utf8");
 const vectors = JSON.parse(readFileSync(new URL("memory-vectors.json", import.meta.url), "utf8"));
 const { models } = JSON.parse(readFileSync(new URL("docs/data/geometry/models.json", ROOT), "utf8")).values;
 
@@ -90,8 +91,7 @@ test("sizes that a link cannot keep are refused in one sentence", () => {
 });
 
 test("Qwen3-4B is 147,456 bytes a token, by its own head_dim", () => {
-  const config = { model_type: "qwen3", num_hidden_layers: 36, num_attention_heads: 32, num_key_value_heads: 8, head_dim: 128, hidden_size: 2560, max_position_embeddings: 40960 };
-  const model = fromText(JSON.stringify(config));
+  const model = fromText(qwen3);
   assert.deepEqual(bytesPerToken(model, FORMATS.fp16, 1, false), { n: 147456n, d: 1n });
   assert.equal(pack(model), "q32.p40960.36k8x128");
 });

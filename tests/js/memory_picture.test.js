@@ -1,6 +1,7 @@
 // The calculator as a picture: what it shows for published models, for a pasted one, and for what does not divide.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { controls } from "../../docs/assets/js/controls.js";
 import { fromText } from "../../docs/assets/js/memory/config.js";
@@ -11,6 +12,7 @@ import { GEOMETRY } from "../../docs/assets/js/records.js";
 import { format, parse, validate, withState } from "../../docs/assets/js/state.js";
 import { record } from "./site.js";
 
+const qwen3 = readFileSync(new URL("../qwen3-4b.json", import.meta.url), "utf8");
 const { models } = record(GEOMETRY);
 const context = { figure: "memory", options: {}, state: {}, recordings: [], models: Object.values(models).map(({ id, name }) => ({ id, name })) };
 
@@ -67,8 +69,7 @@ test("how sizes are known has a key, and windows that blocks do not fit a word",
 });
 
 test("a pasted config is in the address, and the address brings it back", () => {
-  const config = { model_type: "qwen3", num_hidden_layers: 36, num_attention_heads: 32, num_key_value_heads: 8, head_dim: 128, hidden_size: 2560, max_position_embeddings: 40960 };
-  const { state, model } = drawn({ model: "own", own: pack(fromText(JSON.stringify(config))), ...alone });
+  const { state, model } = drawn({ model: "own", own: pack(fromText(qwen3)), ...alone });
   assert.equal(shown(model, "each further token").counted, "147456");
   const search = withState("", "memory", state);
   assert.deepEqual(validate(memory, context, parse(search, "memory")), state);

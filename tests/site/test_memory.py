@@ -4,21 +4,13 @@ import json
 
 import pytest
 
+from tests.configs import QWEN3_4B
 from tests.site.conftest import Visitor
 from tests.site.pages import figure_ids, pages
 from tests.site.visit import Visit
 
 pytestmark = pytest.mark.browser
 
-QWEN3_4B = {
-    "model_type": "qwen3",
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "hidden_size": 2560,
-    "max_position_embeddings": 40960,
-}
 # Pages that hold the calculator; none before it is published.
 PAGES = [page for page in pages() if "memory" in figure_ids(page)]
 

@@ -15,16 +15,7 @@ from gen.errors import UserError
 from gen.geometry import find, geometry, rows
 from gen.paths import ROOT
 from gen.words import binary, both, exact
-
-QWEN3_4B = {
-    "model_type": "qwen3",
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "hidden_size": 2560,
-    "max_position_embeddings": 40960,
-}
+from tests.configs import QWEN3_4B
 
 
 def asked(capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from kvref.plan.config_json import from_config
 from kvref.plan.geometry import Geometry, Group, State
 from kvref.plan.memory import bytes_per_token, cache_size
+from tests import configs
 
 LLAMA = {
     "model_type": "llama",
@@ -30,17 +31,7 @@ TINY = {
     "vocab_size": 1000,
 }
 TINY_GPT2 = {"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 64, "n_positions": 128, "vocab_size": 1000}
-QWEN3_4B = {
-    "model_type": "qwen3",
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "hidden_size": 2560,
-    "sliding_window": None,
-    "max_window_layers": 36,
-    "use_sliding_window": False,
-}
+QWEN3_4B = configs.QWEN3_4B | {"sliding_window": None, "max_window_layers": 36, "use_sliding_window": False}
 GEMMA3_27B = {
     "model_type": "gemma3",
     "text_config": {
