@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import tokenizer
+from gen import template, tokenizer
 from gen.errors import FetchError, UserError
 from gen.tokenizer import Text
 
@@ -103,7 +103,7 @@ def test_a_missing_or_broken_tokenizer_is_one_sentence(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "template",
+    "program",
     [
         "{{ 1/0 }}",
         "{% for i in range(10**9) %}{% endfor %}",
@@ -114,14 +114,23 @@ def test_a_missing_or_broken_tokenizer_is_one_sentence(tmp_path: Path):
         "{{ [1].pop(7) }}",
         "{{ 'x' * 'y' }}",
         "{{ {}['a'].b }}",
+        "{% for i in range(9**4) %}{{ 'x' * 9**3 }}{% endfor %}",
+        "{{ 'x' * 9**12 }}",
         "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
     ],
 )
-def test_whatever_a_template_does_is_one_sentence(tmp_path: Path, tiny_gpt2: Path, template: str):
-    text = Text(folder_with(tmp_path, tiny_gpt2, template))
+def test_whatever_a_template_does_is_one_sentence(tmp_path: Path, tiny_gpt2: Path, program: str):
+    text = Text(folder_with(tmp_path, tiny_gpt2, program))
     with pytest.raises(UserError, match="chat template does not work") as caught:
         text.chat("?", "!")
     assert "\n" not in str(caught.value)
+
+
+def test_a_template_that_goes_on_is_stopped(tmp_path: Path, tiny_gpt2: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(template, "MOST_SECONDS", 1)
+    inner = "{% for i in range(9**4) %}" * 4 + "{% endfor %}" * 4
+    with pytest.raises(UserError, match=r"^The model's chat template does not work: it was not done after 1 seconds\.$"):
+        Text(folder_with(tmp_path, tiny_gpt2, inner)).chat("?", "!")
 
 
 @pytest.mark.parametrize("settings", ["[]", '"x"', "null", "3"])
