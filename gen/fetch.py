@@ -22,6 +22,7 @@ from gen.models import KNOWN, Described, Known, Wheel, described, weight_files
 from gen.paths import DEFAULT_MODEL, home, slug
 
 NOTE = "source.json"
+WEIGHTS = "model.safetensors"
 PARTIAL = ".partial-"
 
 
@@ -33,7 +34,7 @@ def ensure(model: str = DEFAULT_MODEL, *, mend: bool = False) -> Path:
     """
     if model in KNOWN:
         row = KNOWN[model]
-        return _kept(row.id, described(row), mend, lambda partial: _bring(row, partial))
+        return _kept(row.id, described(row), mend, lambda partial: _bring(row, partial), row.kept_sha256)
     path = _own_path(model)
     if path is not None and path.is_dir():
         kept = path.name in KNOWN and path.absolute().parent == home() / "models"
@@ -54,8 +55,11 @@ def _own_path(model: str) -> Path | None:
         return None
 
 
-def _kept(name: str, facts: Described, mend: bool, make: Callable[[Path], None]) -> Path:
-    """The folder `name` of KVREF_HOME, made by `make` if need be. One process at a time makes it."""
+def _kept(name: str, facts: Described, mend: bool, make: Callable[[Path], None], pinned: str = "") -> Path:
+    """The folder `name` of KVREF_HOME, made by `make` if need be. One process at a time makes it.
+
+    `pinned` is the SHA-256 that its weights must have, whatever its note says.
+    """
     store = home() / "models"
     target = store / name
     try:
@@ -63,20 +67,20 @@ def _kept(name: str, facts: Described, mend: bool, make: Callable[[Path], None])
         with FileLock(store / ".lock"):
             _sweep(store)
             if target.exists():
-                fault = damage(target, facts)
+                fault = damage(target, facts, pinned)
                 if fault is None:
                     return target
                 if not mend:
                     raise FetchError(f"{fault}; `python -m gen fetch` mends it.")
                 say(f"{fault}: making it anew.")
                 shutil.rmtree(target)
-            _make(store, target, facts, make)
+            _make(store, target, facts, make, pinned)
     except OSError as problem:
         raise FetchError(io.disk_sentence(store, problem)) from None
     return target
 
 
-def _make(store: Path, target: Path, facts: Described, make: Callable[[Path], None]) -> None:
+def _make(store: Path, target: Path, facts: Described, make: Callable[[Path], None], pinned: str) -> None:
     """Fill a partial folder, note the hashes, and give it its name: the last step is the only one that can be seen."""
     partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=store))
     try:
@@ -84,7 +88,10 @@ def _make(store: Path, target: Path, facts: Described, make: Callable[[Path], No
         files = sorted(path for path in partial.iterdir() if path.is_file())
         for path in files:
             path.chmod(0o644)
-        note = {"model": asdict(facts), "files": {path.name: io.file_sha256(path) for path in files}}
+        hashes = {path.name: io.file_sha256(path) for path in files}
+        if other := _other_weights(hashes, pinned):
+            raise FetchError(f"{facts.short_label} was converted to other weights than the published numbers': {other}.")
+        note = {"model": asdict(facts), "files": hashes}
         (partial / NOTE).write_bytes(io.canonical(note))
         partial.chmod(0o755)
         partial.replace(target)
@@ -98,7 +105,13 @@ def _sweep(store: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def damage(folder: Path, facts: Described) -> str | None:
+def _other_weights(hashes: dict[str, str], pinned: str) -> str | None:
+    """What was expected and what is there, if the weights are not those that `pinned` names."""
+    got = hashes.get(WEIGHTS)
+    return f"expected SHA-256 {pinned} of {WEIGHTS}, got {got}" if pinned and got != pinned else None
+
+
+def damage(folder: Path, facts: Described, pinned: str = "") -> str | None:
     """What is wrong with a converted folder, or None. Every file is read and hashed: half a second for half a gigabyte."""
     try:
         note = json.loads((folder / NOTE).read_bytes())
@@ -113,13 +126,16 @@ def damage(folder: Path, facts: Described) -> str | None:
         return f"{folder} is not complete"
     if source != facts.weights_sha256:
         return f"{folder} was made from other weights: expected SHA-256 {facts.weights_sha256}, got {source}"
-    return f"{folder / min(unlisted)} has no SHA-256 in {NOTE}" if unlisted else None
+    if unlisted:
+        return f"{folder / min(unlisted)} has no SHA-256 in {NOTE}"
+    other = _other_weights(files, pinned)
+    return f"{folder} holds other weights than {facts.short_label}'s: {other}" if other else None
 
 
 def _read_later(folder: Path) -> set[str]:
     """The files that a load reads, so that none of them goes unhashed."""
     there = {path.name for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt")}
-    return there - {NOTE} | {"config.json", "tokenizer.json", "model.safetensors"}
+    return there - {NOTE} | {"config.json", "tokenizer.json", WEIGHTS}
 
 
 def _bring(row: Known, partial: Path) -> None:

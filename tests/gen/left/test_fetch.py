@@ -27,7 +27,7 @@ from .conftest import write_gguf
 @pytest.fixture
 def tiny_default(monkeypatch: pytest.MonkeyPatch, tiny_gguf: Path) -> None:
     """The table expects the tiny model's file, so that the download's good end can be seen."""
-    row = replace(models.KNOWN[DEFAULT_MODEL], weights_sha256=io.file_sha256(tiny_gguf), needs_bytes=1)
+    row = replace(models.KNOWN[DEFAULT_MODEL], weights_sha256=io.file_sha256(tiny_gguf), needs_bytes=1, kept_sha256="")
     monkeypatch.setitem(models.KNOWN, DEFAULT_MODEL, row)
 
 
@@ -159,7 +159,8 @@ def test_gpt2_comes_from_the_hub_and_is_compared_with_the_table(store: Path, hub
     with pytest.raises(FetchError, match=r"model\.safetensors is not the file expected"):
         fetch.ensure("gpt2")
     assert left_behind(store) == []
-    row = replace(models.KNOWN["gpt2"], weights_sha256=io.file_sha256(hub / "model.safetensors"))
+    digest = io.file_sha256(hub / "model.safetensors")
+    row = replace(models.KNOWN["gpt2"], weights_sha256=digest, kept_sha256=digest)
     monkeypatch.setitem(models.KNOWN, "gpt2", row)
     folder = fetch.ensure("gpt2")
     assert left_behind(store) == ["gpt2"]
@@ -213,6 +214,33 @@ def test_a_note_that_hashes_too_little_is_refused(store: Path, name: str):
     (folder / "source.json").write_text(json.dumps(note))
     with pytest.raises(FetchError, match="has no SHA-256"):
         fetch.ensure()
+
+
+@pytest.mark.usefixtures("tiny_default", "index")
+def test_a_note_that_agrees_with_other_weights_is_not_believed(store: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever writes into KVREF_HOME can write the note too; what the table names, nobody can."""
+    folder = fetch.ensure()
+    kept = io.file_sha256(folder / "model.safetensors")
+    monkeypatch.setitem(models.KNOWN, DEFAULT_MODEL, replace(models.KNOWN[DEFAULT_MODEL], kept_sha256=kept))
+    assert fetch.ensure() == folder
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(data)
+    note = json.loads((folder / "source.json").read_bytes())
+    note["files"]["model.safetensors"] = got = io.file_sha256(folder / "model.safetensors")
+    (folder / "source.json").write_text(json.dumps(note))
+    with pytest.raises(FetchError, match=rf"holds other weights than SmolLM2.*expected SHA-256 {kept} .*got {got}; `python"):
+        fetch.ensure()
+    assert fetch.ensure(mend=True) == folder
+    assert io.file_sha256(folder / "model.safetensors") == kept
+
+
+@pytest.mark.usefixtures("tiny_default", "index")
+def test_a_conversion_to_other_weights_leaves_nothing(store: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(models.KNOWN, DEFAULT_MODEL, replace(models.KNOWN[DEFAULT_MODEL], kept_sha256="0" * 64))
+    with pytest.raises(FetchError, match=r"was converted to other weights .*expected SHA-256 0{64} of model\.safetensors"):
+        fetch.ensure()
+    assert left_behind(store) == []
 
 
 @pytest.mark.usefixtures("tiny_default", "index")
