@@ -3,6 +3,7 @@
 Called by keyword, so that the name in the sentence is the argument's own. Knows nothing about tensors.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -20,3 +21,15 @@ def positive(**values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not 0 < value < inf:
             raise ValueError(f"{name}: expected a finite number above 0, got {value!r}.")
+
+
+def ids(least: int = 0, /, **values: Any) -> None:
+    """Refuse what is no sequence of at least ``least`` token ids, each a whole number of at least 0."""
+    for name, value in values.items():
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            raise ValueError(f"{name}: expected a sequence of token ids, got {value!r}.")
+        if len(value) < least:
+            raise ValueError(f"{name}: expected at least {least} of them, got {len(value)}.")
+        for one in value:
+            if type(one) is not int or one < 0:
+                raise ValueError(f"{name}: expected whole numbers of at least 0, got {one!r}.")

@@ -11,3 +11,11 @@ class CheckpointError(ValueError):
 
 class OutOfCapacity(RuntimeError):
     """A cache has no room left for the tokens of this pass; nothing was written."""
+
+
+class OutOfBlocks(OutOfCapacity):
+    """More blocks are needed than can be had, idle ones included; nothing was changed."""
+
+    def __init__(self, needed_blocks: int, available_blocks: int, pool: str = "pool") -> None:
+        self.needed_blocks, self.available_blocks = needed_blocks, available_blocks
+        super().__init__(f"The {pool} can give {available_blocks} blocks; {needed_blocks} are needed.")
