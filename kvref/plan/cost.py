@@ -1,12 +1,14 @@
-"""What one prefill and one decode step cost: operations, and bytes that must come from memory.
+"""What a prefill, a decode step and a pass with both cost: operations, and bytes that must come from memory.
 
-Counts, not timings: weights are read once a pass, every key and value that is attended to is read once,
-softmax, norms and activations are left out. A multiplication and an addition are two FLOPs. Formulas after
-the scaling book ("Inference") and kipply's "Transformer Inference Arithmetic". A device is two numbers, its peak
-and its bandwidth, and every time computed from them is a lower bound. Knows no tensors.
+Counts, not timings: weights are read once a pass, every key and value that is attended to is read once, softmax, norms and
+activations are left out. A multiplication and an addition are two FLOPs. Formulas after the scaling book ("Inference") and
+kipply's "Transformer Inference Arithmetic". A device is two numbers, its peak and its bandwidth, and every time computed
+from them is a lower bound. Knows no tensors.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from kvref.checks import positive, whole
@@ -45,6 +47,7 @@ def parameters(config: ModelConfig) -> int:
     return sum(prod(shape) for shape in weight_shapes(config).values())
 
 
+@cache
 def layer_matmul_parameters(config: ModelConfig) -> int:
     """Parameters that multiply every token: the matrices inside the layers."""
     outside = {EMBEDDING[config.architecture], "wpe.weight", HEAD}
@@ -69,14 +72,7 @@ def prefill_cost(config: ModelConfig, prompt_tokens: int, bytes_per_number: int)
     while they are still at hand, so no read is counted.
     """
     whole(prompt_tokens=prompt_tokens)
-    cells = prompt_tokens * (prompt_tokens + 1) // 2
-    return Cost(
-        matmul_flops=2 * (layer_matmul_parameters(config) * prompt_tokens + head_parameters(config)),
-        attention_flops=_attention_flops(config, cells),
-        weight_bytes=_weight_bytes(config, bytes_per_number),
-        kv_read_bytes=0,
-        kv_written_bytes=kv_bytes_per_token(config, bytes_per_number) * prompt_tokens,
-    )
+    return step_cost(config, [(0, prompt_tokens, True)], bytes_per_number)
 
 
 def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int, batch: int = 1) -> Cost:
@@ -94,6 +90,34 @@ def decode_cost(config: ModelConfig, context_tokens: int, bytes_per_number: int,
         weight_bytes=_weight_bytes(config, bytes_per_number),
         kv_read_bytes=batch * row_bytes * (context_tokens - 1),
         kv_written_bytes=batch * row_bytes,
+    )
+
+
+def step_cost(config: ModelConfig, pieces: Iterable[tuple[int, int, bool]], bytes_per_number: int) -> Cost:
+    """One pass over chunks of prompts and tokens of replies together, the weights read once for all.
+
+    A piece is (``start``, ``tokens``, ``samples``): so many tokens of one sequence whose first ``start`` have their rows in
+    the cache, and whether the logits of the last are asked for. A decode step is one token. Token i of a piece, from 1,
+    reads ``start`` + i keys; the ``start`` rows come from memory once for the whole piece. Without logits the head is not
+    read. Blocks that several sequences share are read for each: a kernel that reads them once is not assumed.
+    """
+    tokens = cells = read = logits = 0
+    for start, count, samples in pieces:
+        whole(tokens=count)
+        whole(0, start=start)
+        tokens += count
+        cells += count * start + count * (count + 1) // 2
+        read += start
+        logits += samples
+    whole(pieces=tokens)
+    layers, head = layer_matmul_parameters(config), head_parameters(config)
+    row_bytes = kv_bytes_per_token(config, bytes_per_number)
+    return Cost(
+        matmul_flops=2 * (layers * tokens + head * logits),
+        attention_flops=_attention_flops(config, cells),
+        weight_bytes=(layers + head * (logits > 0)) * bytes_per_number,
+        kv_read_bytes=row_bytes * read,
+        kv_written_bytes=row_bytes * tokens,
     )
 
 
