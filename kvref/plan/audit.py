@@ -28,7 +28,8 @@ def check_host(pool: BlockPool | None, swapped: Mapping[str, Table]) -> None:
         _check_refs(pool, swapped)
         assert not pool.idle_blocks, f"{pool.idle_blocks} host blocks are idle, expected 0."
     else:
-        assert not swapped, f"{len(swapped)} requests are swapped out, there are 0 host blocks."
+        rows = sum(len(table.blocks) for table in swapped.values())
+        assert not rows, f"{rows} rows are in host memory, there are 0 host blocks."
 
 
 def _check_refs(pool: BlockPool, tables: Mapping[str, Table]) -> None:
@@ -47,7 +48,7 @@ def _check_table(pool: BlockPool, index: PrefixIndex, request_id: str, table: Ta
         known = block in index
         assert not (unwritten and known), f"{request_id}: row {row} has unconfirmed tokens and can be found."
         assert not (unwritten and pool.ref_count(block) > 1), f"{request_id}: unconfirmed row {row} is shared."
-        assert known == (row < table.indexed_rows), f"{request_id}: row {row}, {table.indexed_rows} rows in the index."
+        assert known or row >= table.indexed_rows, f"{request_id}: row {row} of {table.indexed_rows} cannot be found."
         if known:
             content = list(index.token_ids(block))[: len(table.row_tokens(row))]
             assert content == table.row_tokens(row), f"{request_id}: row {row} is found as {content}."

@@ -13,7 +13,7 @@ here: only whole blocks are found. Knows nothing about requests, tables or free 
 """
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -165,14 +165,13 @@ class PrefixIndex:
     def check(self) -> None:
         """Assert that blocks, contents and the order of the idle ones agree; takes a step for every block."""
         nodes = [node for bucket in self._nodes.values() for node in bucket]
-        blocks = [block for node in nodes for block in (*node.held, *node.idle)]
-        assert len(blocks) == len(self._node_of), f"{len(blocks)} blocks have a content, {len(self._node_of)} are known."
-        assert all(self._node_of[block] in nodes for block in blocks) or self._node_of == {}
+        known = {block: node for node in nodes for block in (*node.held, *node.idle)}
+        assert known == self._node_of, f"{len(known)} blocks by content, {len(self._node_of)} known."
         idle = {block for node in nodes for block in node.idle}
         assert idle == set(self._idle), f"idle: {len(idle)} blocks by content, {len(self._idle)} in order of use."
+        children = Counter(node.parent for node in nodes)
         for node in nodes:
-            children = sum(other.parent is node for other in nodes)
-            assert children == node.children, f"{children} contents have this parent, {node.children} counted."
+            assert children[node] == node.children, f"{children[node]} contents follow this one, {node.children} counted."
 
     def _find(self, parent: _Node | None, token_ids: tuple[int, ...], namespace: Namespace) -> tuple[_Node | None, Key]:
         key = self.hash_function(parent.key if parent else None, token_ids, namespace)

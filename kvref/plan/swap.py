@@ -4,6 +4,7 @@ A group of tables goes out, or comes back, all or nothing: a block that several 
 shared (vLLM, arXiv:2309.06180, section 4.5). Knows nothing about tokens or when to swap.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kvref.errors import OutOfBlocks
@@ -28,7 +29,7 @@ class Host:
 
     def take_out(self, group: Group, store: BlockStore) -> tuple[Move, ...]:
         """Rows of these tables become host blocks; their device blocks are released. Raises ``OutOfBlocks`` first."""
-        needed = len(distinct(group))
+        needed = self.blocks_needed(group, 0)
         if needed > self.free_blocks:
             raise OutOfBlocks(needed, self.free_blocks, "host memory")
         host_block: dict[int, int] = {}
@@ -37,13 +38,13 @@ class Host:
             for row, block in enumerate(table.blocks):
                 rows.append(self._hold(host_block, block))
                 store.log.append(SwappedOut(request_id, block, row, rows[-1]))
-            store.release_rows(request_id, table.blocks, 0)
-            table.blocks, table.indexed_rows = rows, 0
+            store.release_rows(request_id, table)
+            table.blocks = rows
         return tuple(Move(device, host) for device, host in host_block.items())
 
     def bring_back(self, group: Group, store: BlockStore) -> tuple[Move, ...]:
         """The opposite, into whatever device blocks can be had. Raises ``OutOfBlocks`` before anything is changed."""
-        needed = len(distinct(group))
+        needed = self.blocks_needed(group, 0)
         if needed > store.available_blocks:
             raise OutOfBlocks(needed, store.available_blocks)
         device_block: dict[int, int] = {}
@@ -58,6 +59,18 @@ class Host:
                 self.release(host)
         return tuple(Move(device, host) for host, device in device_block.items())
 
+    def blocks_needed(self, group: Group, count: int) -> int:
+        """Device blocks for these tables, and for ``count`` further tokens of each, copies of shared blocks included."""
+        blocks = Counter(block for _, table in group for block in table.blocks)
+        if not count:
+            return len(blocks)
+        tables = [table for _, table in group]
+        rows = sum(table.rows_for(len(table.tokens) + count) - len(table.blocks) for table in tables)
+        writers = Counter(table.blocks[-1] for table in tables if len(table.tokens) % table.block_tokens)
+        # Whoever writes while others hold the block copies it; if all holders write, the last one need not.
+        copies = sum(min(many, blocks[block] - 1) for block, many in writers.items())
+        return len(blocks) + rows + copies
+
     def release(self, host_block: int) -> None:
         """One table fewer needs this host block."""
         assert self.pool is not None
@@ -70,8 +83,3 @@ class Host:
         else:
             host_block[block] = self.pool.allocate()
         return host_block[block]
-
-
-def distinct(group: Group) -> set[int]:
-    """The blocks of all these tables, each once."""
-    return {block for _, table in group for block in table.blocks}
