@@ -70,7 +70,8 @@ def _step(draw: random.Random, manager: KVManager, texts: list[list[int]]) -> di
 def _operation(draw: random.Random, manager: KVManager, texts: list[list[int]]) -> list[Any]:
     """[name, arguments…], mostly such as can be done."""
     live = manager.requests
-    kind = draw.choices(("admit", "append", "confirm", "fork", "truncate", "free", "ask"), (4, 9, 9, 2, 2, 4, 1))[0]
+    kinds = ("admit", "append", "confirm", "fork", "truncate", "free", "ask")
+    kind = draw.choices(kinds, (4, 9, 9, 2, 2, 3, 1))[0] if live or draw.random() < 0.1 else "admit"
     fresh = [name for name in NAMES if name not in live or draw.random() < 0.05] or NAMES
     name = draw.choice(fresh) if not live or kind == "admit" or draw.random() < 0.03 else draw.choice(live)
     length = manager.length(name) if name in live else 0
