@@ -26,10 +26,10 @@ def positive(**values: Any) -> None:
 def ids(least: int = 0, /, **values: Any) -> None:
     """Refuse what is no sequence of at least ``least`` token ids, each a whole number of at least 0."""
     for name, value in values.items():
-        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        if isinstance(value, str | bytes) or not isinstance(value, list | tuple | Sequence):  # a list is seen at once
             raise ValueError(f"{name}: expected a sequence of token ids, got {value!r}.")
         if len(value) < least:
-            raise ValueError(f"{name}: expected at least {least} of them, got {len(value)}.")
+            raise ValueError(f"{name}: expected at least {least} token ids, got {len(value)}.")
         for one in value:
             if type(one) is not int or one < 0:
                 raise ValueError(f"{name}: expected whole numbers of at least 0, got {one!r}.")

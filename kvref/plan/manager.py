@@ -70,17 +70,17 @@ class KVManager(Forecast):
         """Slots for these tokens, all or none. Raises ``OutOfBlocks``; idle blocks are evicted as needed."""
         table = self._table(request_id)
         ids(1, token_ids=token_ids)
-        start, count = len(table.tokens), len(token_ids)
-        self._check_limit(table, start + count)
-        needed = self._needed(table, count)
-        if needed > self.available_blocks:
+        start, stop = len(table.tokens), len(table.tokens) + len(token_ids)
+        self._check_limit(table, stop)
+        needed = self._needed(table, stop - start)
+        if needed and needed > self.available_blocks:
             raise OutOfBlocks(needed, self.available_blocks)
-        copies = self._store.make_writable(request_id, table)
+        copies = self._store.make_writable(request_id, table) if start % self.block_tokens else ()
         table.tokens.extend(token_ids)
-        for row in range(len(table.blocks), table.rows_for(start + count)):
+        for row in range(len(table.blocks), table.rows_for(stop)):
             table.blocks.append(self._store.take(request_id, row))
         self.log.append(Appended(request_id, start, tuple(token_ids)))
-        return Grant(table.slots(start, start + count), copies)
+        return Grant(table.slots(start, stop), copies)
 
     def confirm(self, request_id: str, length: int) -> None:
         """K and V of the first ``length`` tokens are written: only now can others find the blocks that they fill."""

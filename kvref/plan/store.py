@@ -72,10 +72,8 @@ class BlockStore:
         table.indexed_rows = min(table.indexed_rows, keep)
 
     def make_writable(self, request_id: str, table: Table) -> tuple[Copy, ...]:
-        """See to it that the block of the next token has one holder and cannot be found."""
+        """See to it that the last block, which is partly filled, has one holder and cannot be found."""
         filled = len(table.tokens) % table.block_tokens
-        if not filled:
-            return ()
         row, block = len(table.blocks) - 1, table.blocks[-1]
         if self.pool.ref_count(block) > 1:
             table.blocks[row] = self.take(request_id, row)
