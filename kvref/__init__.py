@@ -14,22 +14,30 @@ if TYPE_CHECKING:
     from kvref.cache.nothing import NoCache
     from kvref.cache.view import DenseView, KVCache, View
     from kvref.config import ModelConfig
-    from kvref.errors import CheckpointError, OutOfCapacity
+    from kvref.errors import CheckpointError, OutOfBlocks, OutOfCapacity
     from kvref.generate import decode_step, generate_uncached, prefill
     from kvref.model.checkpoint import load_checkpoint
     from kvref.model.transformer import Transformer
     from kvref.ops.tap import Recorder, Tap
+    from kvref.plan.blocks import BlockPool
+    from kvref.plan.manager import KVManager
+    from kvref.plan.prefix import Namespace, PrefixIndex
     from kvref.sampling import Sampler, greedy
 
 _HOME = {
+    "BlockPool": "kvref.plan.blocks",
     "CheckpointError": "kvref.errors",
     "ConcatCache": "kvref.cache.concat",
     "ContiguousCache": "kvref.cache.contiguous",
     "DenseView": "kvref.cache.view",
     "KVCache": "kvref.cache.view",
+    "KVManager": "kvref.plan.manager",
     "ModelConfig": "kvref.config",
+    "Namespace": "kvref.plan.prefix",
     "NoCache": "kvref.cache.nothing",
+    "OutOfBlocks": "kvref.errors",
     "OutOfCapacity": "kvref.errors",
+    "PrefixIndex": "kvref.plan.prefix",
     "Recorder": "kvref.ops.tap",
     "Sampler": "kvref.sampling",
     "Tap": "kvref.ops.tap",
@@ -43,14 +51,19 @@ _HOME = {
 }
 
 __all__ = [
+    "BlockPool",
     "CheckpointError",
     "ConcatCache",
     "ContiguousCache",
     "DenseView",
     "KVCache",
+    "KVManager",
     "ModelConfig",
+    "Namespace",
     "NoCache",
+    "OutOfBlocks",
     "OutOfCapacity",
+    "PrefixIndex",
     "Recorder",
     "Sampler",
     "Tap",
