@@ -1,4 +1,5 @@
-"""Numbers that others computed or measured: the one reader of `ledger.yaml`. A page shows one with `{quote:id}`.
+"""Numbers that others computed or measured: the one reader of `ledger.yaml`. A page shows one with `{quote:id}`, or
+its whole sentence with `{claim:id}`.
 
 Knows nothing about HTML.
 """
@@ -32,7 +33,7 @@ class Row:
     url: str
     date: str  # the source's own
     status: str  # one of STATUSES
-    by: str = ""  # the test that recomputes or reproduces it: file::function
+    by: str = ""  # what recomputes or reproduces it: a test, file::function, or the key of a recorded number
 
 
 @cache
@@ -48,9 +49,14 @@ def rows(table: Path = TABLE) -> dict[str, Row]:
         if row.id in found or row.status not in STATUSES or row.claim.count("{value}") != 1:
             raise UserError(f"{where}: expected an id of its own, a known status and one {{value}} in its claim.")
         if bool(row.by) == (row.status == "quoted"):
-            raise UserError(f"{where}: {row.status!r} {'has no' if row.by else 'needs a'} test in `by`.")
+            raise UserError(f"{where}: {row.status!r} {'has no' if row.by else 'needs a'} test or key in `by`.")
         found[row.id] = row
     return found
+
+
+def is_test(by: str) -> bool:
+    """Whether `by` names a test; if not, it is the key of a recorded number."""
+    return "::" in by
 
 
 def quoted(name: str) -> Row:

@@ -41,11 +41,11 @@ class Page:
     # --- in a sentence ---------------------------------------------------------------------------------------------
 
     def inline(self, kind: str, body: str) -> str:
-        """HTML of a number, of a value without a link, of a number of others', or of a demo button."""
+        """HTML of a number, of a value without a link, of a number or sentence of others, or of a demo button."""
         if kind == "demo":
             return self._demo(body)
-        if kind == "quote":
-            return reference.quote_html(self, body)
+        if kind in ("quote", "claim"):
+            return (reference.quote_html if kind == "quote" else reference.claim_html)(self, body)
         number = self.records.number(body)
         return self._linked(number) if kind == "num" else _value(number, "kv-val", _origin(number))
 

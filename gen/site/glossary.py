@@ -31,6 +31,8 @@ class Term:
     term: str
     words: str
     see: str  # page#section that explains it at length
+    source: str  # who uses or coined the word, empty where it is everybody's
+    url: str
     forms: tuple[str, ...]  # under which pages use it, none where none is clear
 
     @property
@@ -43,8 +45,13 @@ class Term:
 def terms() -> tuple[Term, ...]:
     """All terms in the order of the alphabet."""
     entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    found = [Term(entry["term"], entry["words"], entry["see"], _forms(entry)) for entry in entries]
+    found = [_term(entry) for entry in entries]
     return tuple(sorted(found, key=lambda item: item.term.lower()))
+
+
+def _term(entry: dict[str, Any]) -> Term:
+    source = entry.get("from", {"source": "", "url": ""})
+    return Term(entry["term"], entry["words"], entry["see"], source["source"], source["url"], _forms(entry))
 
 
 def _forms(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -56,6 +63,8 @@ def to_html(place: Callable[[str], str]) -> str:
     entries = []
     for item in terms():
         more = f'<a href="{place(item.see)}">More on {escape(item.term)}</a>'
+        if item.source:
+            more += f'<br>From <a href="{escape(item.url)}"><span class="kv-what">{escape(item.source)}</span></a>'
         entries.append(f'<dt id="{item.anchor}">{escape(item.term)}</dt><dd>{escape(item.words)} {more}</dd>')
     return "<dl>\n" + "\n".join(entries) + "\n</dl>"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA = ROOT / "gen" / "schema.yaml"
 FEW = 3  # files that need no lid
-QUOTE = re.compile(r"\{quote:([^{}]+)\}")
+QUOTE = re.compile(r"\{(?:quote|claim):([^{}]+)\}")
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,26 @@ def ledger_html(page: "Page") -> str:
     entries = []
     for row in ledger.rows().values():
         value = f'<data class="kv-quote" value="{escape(row.value)}">{escape(row.value)}</data>'
-        claim = escape(row.claim).replace("{value}", value)
-        source = f'<a href="{escape(row.url)}"><span class="kv-what">{escape(row.source)}</span></a>'
-        facts = [f"{source}, <time>{escape(row.date)}</time>"]
-        facts.append(f"<strong>{row.status}</strong>" + (f" by <code>{escape(row.by)}</code>" if row.by else ""))
+        facts = [_source(row), f"<strong>{row.status}</strong>" + (f" by {_by(page, row.by)}" if row.by else "")]
         facts += [f'on <a href="{page.place(slug)}"><code>{slug}</code></a>' for slug in used.get(row.id, [])]
-        entries.append(f'<dt id="claim-{row.id}"><span class="kv-what">{claim}</span></dt><dd>{"<br>".join(facts)}</dd>')
+        entries.append(f'<dt id="claim-{row.id}">{_claim(row, value)}</dt><dd>{"<br>".join(facts)}</dd>')
     return '<dl class="kv-catalogue">\n' + "\n".join(entries) + "\n</dl>"
+
+
+def _claim(row: ledger.Row, value: str) -> str:
+    return f'<span class="kv-what">{escape(row.claim).replace("{value}", value)}</span>'
+
+
+def _source(row: ledger.Row) -> str:
+    name = f'<a href="{escape(row.url)}"><span class="kv-what">{escape(row.source)}</span></a>'
+    return f"{name}, <time>{escape(row.date)}</time>"
+
+
+def _by(page: "Page", by: str) -> str:
+    """What recomputes or reproduces a number. A recorded one is linked where its record is the published one."""
+    if ledger.is_test(by) or not page.published:
+        return f"<code>{escape(by)}</code>"
+    return f"<code>{escape(by)}</code>, {page.inline('num', by)}"
 
 
 def _used() -> dict[str, list[str]]:
@@ -108,3 +121,9 @@ def quote_html(page: "Page", name: str) -> str:
     """A number of the ledger in a sentence, linked to its row. Raises UserError for one that it does not have."""
     row = ledger.quoted(name)
     return f'<a class="kv-quote" href="{page.to("reference/ledger/")}#claim-{row.id}">{escape(row.value)}</a>'
+
+
+def claim_html(page: "Page", name: str) -> str:
+    """The ledger's sentence about a number, then who says it and when. Raises UserError for a name that it does not have."""
+    row = ledger.quoted(name)
+    return f'{_claim(row, quote_html(page, name))}<br><small class="kv-source">{_source(row)}</small>'

@@ -10,6 +10,7 @@ from gen import io, ledger, manifest
 from gen.errors import UserError
 from gen.paths import PUBLISHED, ROOT
 from gen.site import glossary, reference
+from gen.tables import Records
 from tests.gen.right.conftest import Build
 
 # --- data files --------------------------------------------------------------------------------------------------------
@@ -38,10 +39,13 @@ def test_every_external_number_has_its_source(name: str) -> None:
     assert row.url.startswith(("https://", "../"))
     assert row.source
     assert row.date
-    if row.by:
+    if ledger.is_test(row.by):
         file, _, function = row.by.partition("::")
         tree = ast.parse((ROOT / file).read_text())
         assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    elif row.by:
+        assert row.status == "reproduced"
+        assert Records(PUBLISHED).number(row.by).text
 
 
 ROW = "- {id: a, claim: 'It is {value}.', value: 1, source: s, url: u, date: d, status: quoted}\n"
@@ -70,6 +74,25 @@ def test_a_quoted_number_leads_to_its_row(build: Build) -> None:
     assert link is not None
     assert link[1] == "../../reference/ledger/"
     assert f'id="{link[2]}"' in (out / "reference/ledger/index.html").read_text()
+
+
+def test_a_sentence_of_others_brings_its_source_along(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ledger.Row(
+        "a", "It <is> {value}, they say.", "7 × 2", "S & T", "https://x.org", "2026-11", "reproduced", "cat.tokens_total"
+    )
+    monkeypatch.setattr(ledger, "rows", lambda: {"a": row})
+    text = "# T\n\n| what | but |\n|---|---|\n| {claim:a} | no |\n\n{claim:a}\n\n:   no\n"
+    out = build({"learn/one-token.md": text, "reference/ledger.md": "# L\n\n{ledger}\n"})
+    page = (out / "learn/one-token/index.html").read_text()
+    claim = (
+        'It &lt;is&gt; <a class="kv-quote" href="../../reference/ledger/#claim-a">7 × 2</a>, they say.</span><br>'
+        '<small class="kv-source"><a href="https://x.org"><span class="kv-what">S &amp; T</span></a>, '
+        "<time>2026-11</time></small>"
+    )
+    assert page.count(claim) == 2
+    assert "<dt>" in page
+    listed = (out / "reference/ledger/index.html").read_text()
+    assert "<code>cat.tokens_total</code>" in listed
 
 
 # --- words -------------------------------------------------------------------------------------------------------------
@@ -107,6 +130,16 @@ def test_the_first_use_of_a_term_is_linked(html: str, made: str | None) -> None:
 def test_a_page_that_explains_a_term_does_not_send_its_reader_away() -> None:
     assert linked("<p>a token in a KV head</p>", "learn/prefill") == "<p>a [token>token] in a KV head</p>"
     assert linked("<p>token</p>", "reference/notation") == "<p>token</p>"
+
+
+def test_a_word_that_somebody_coined_names_them() -> None:
+    term = glossary.Term("swap", "Out and in.", "tour", "A & B, section 4", "https://x.org", ("swap",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(glossary, "terms", lambda: (term,))
+        html = glossary.to_html(lambda place: place)
+    assert '<br>From <a href="https://x.org"><span class="kv-what">A &amp; B, section 4</span></a></dd>' in html
+    for item in glossary.terms():
+        assert bool(item.source) == item.url.startswith("https://")
 
 
 def test_terms_are_told_apart() -> None:
