@@ -153,7 +153,8 @@ class Lifecycle:
         for name in needed:
             if name not in sampled:
                 raise ValueError(f"sampled: expected a token for {name!r}, got none.")
-            whole(0, **{f"the token of {name!r}": sampled[name]})
+            if type(sampled[name]) is not int or sampled[name] < 0:
+                raise ValueError(f"sampled: expected a token id for {name!r}, got {sampled[name]!r}.")
         if len(sampled) > len(needed):
             for name in set(sampled) - {work.request_id for work in step.work if work.samples}:
                 raise ValueError(f"sampled: {name!r} samples nothing in step {step.number}.")
