@@ -126,4 +126,4 @@ def quote_html(page: "Page", name: str) -> str:
 def claim_html(page: "Page", name: str) -> str:
     """The ledger's sentence about a number, then who says it and when. Raises UserError for a name that it does not have."""
     row = ledger.quoted(name)
-    return f'{_claim(row, quote_html(page, name))}<br><small class="kv-source">{_source(row)}</small>'
+    return f'{_claim(row, quote_html(page, name))}<small class="kv-source">{_source(row)}</small>'

@@ -85,7 +85,7 @@ def test_a_sentence_of_others_brings_its_source_along(build: Build, monkeypatch:
     out = build({"learn/one-token.md": text, "reference/ledger.md": "# L\n\n{ledger}\n"})
     page = (out / "learn/one-token/index.html").read_text()
     claim = (
-        'It &lt;is&gt; <a class="kv-quote" href="../../reference/ledger/#claim-a">7 × 2</a>, they say.</span><br>'
+        'It &lt;is&gt; <a class="kv-quote" href="../../reference/ledger/#claim-a">7 × 2</a>, they say.</span>'
         '<small class="kv-source"><a href="https://x.org"><span class="kv-what">S &amp; T</span></a>, '
         "<time>2026-11</time></small>"
     )
