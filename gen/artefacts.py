@@ -228,4 +228,12 @@ FIGURES: tuple[Figure, ...] = (
         state={"model": "llama-3-8b", "context": 4096, "batch": 64},
         options={"series": "reads"},
     ),
+    Figure(
+        "pool",
+        "learn/blocks",
+        "blocks",
+        "A pool of blocks that you drive: blocks in physical order, each request’s table in logical order.",
+        "Two requests, with prompts of {val:cat.prompt_tokens} and {val:repeat.prompt_tokens} tokens, take blocks as they"
+        " grow: a table may name blocks anywhere in the pool, and only its last block is partly empty.",
+    ),
 )

@@ -15,7 +15,7 @@ export function controls(fields) {
 
 /** A choice between one thing is none. @param {Field} field */
 function useful(field) {
-  if (field.kind === "text") return true;
+  if (field.hidden || field.kind === "text") return !field.hidden;
   return field.kind === "range" ? (field.max ?? 0) > (field.min ?? 0) : (field.options?.length ?? 0) > 1;
 }
 
@@ -97,7 +97,7 @@ export function touched(form, fields) {
   const found = new Map();
   for (const field of form ? fields : []) {
     const control = /** @type {any} */ (form?.elements.namedItem(field.name));
-    if (!control || field.kind === "text") continue;
+    if (!control || field.hidden || field.kind === "text") continue;
     const written = control.options ? [...control.options].find((option) => option.defaultSelected)?.value : control.defaultValue;
     if (control.value !== "" && control.value !== written) found.set(field.name, field.kind === "choice" ? control.value : valueAt(field, control.value));
   }

@@ -11,7 +11,7 @@ import { fileName, load } from "./records.js";
 import { format, parse, placeOf, texts, validate, valueAt, withState } from "./state.js";
 import { cells, html } from "./write/html.js";
 
-export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory", "roofline"];
+export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory", "blocks", "roofline"];
 const WAIT_MS = 150; // a slider moves faster than an address may
 
 export class KvFigure extends HTMLElement {
@@ -78,6 +78,10 @@ export class KvFigure extends HTMLElement {
       const field = this.fields().find((/** @type {any} */ one) => one.name === name);
       if (field) this.choose(new Map([[name, valueAt(field, placeOf(field) + Number(button.dataset.by))]]));
     });
+    this.frame.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest("button") : null;
+      if (button?.dataset.for && !button.hasAttribute("aria-disabled")) this.choose(new Map([[button.dataset.for, button.dataset.value ?? ""]]));
+    });
     for (const kind of ["pointerover", "focusin"])
       this.addEventListener(kind, () => this.#learn().then(() => this.#catchUp()), { once: true });
     makeReadable(this.frame, {
@@ -121,8 +125,8 @@ export class KvFigure extends HTMLElement {
   /** Change fields of the state; values that do not exist are dropped. @param {Map<string, string>} changed @param {boolean} [keep] in the address */
   async choose(changed, keep = true) {
     if (!this.picture || !this.state) await this.wake();
-    const wanted = texts(/** @type {import("./state.js").State} */ (this.state));
-    for (const [name, value] of changed) wanted.set(name, value);
+    const now = texts(/** @type {import("./state.js").State} */ (this.state));
+    const wanted = this.picture.merge?.(now, changed) ?? new Map([...now, ...changed]);
     const next = validate(this.picture, this.context, wanted);
     if (this.state && format(next) === format(this.state)) return;
     this.state = next;
@@ -157,6 +161,7 @@ export class KvFigure extends HTMLElement {
   show(model) {
     const grids = [...this.frame.querySelectorAll("[role=grid]")];
     const focused = grids.indexOf(/** @type {Element} */ (document.activeElement));
+    const pressed = this.frame.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
     const lefts = [...this.frame.querySelectorAll(".kv-scroll")].map((box) => box.scrollLeft);
     this.model = model;
     this.frame.innerHTML = html(model);
@@ -164,6 +169,13 @@ export class KvFigure extends HTMLElement {
     const status = this.querySelector(".kv-status");
     if (status) status.textContent = model.summary;
     if (focused >= 0) /** @type {HTMLElement|undefined} */ (this.frame.querySelectorAll("[role=grid]")[focused])?.focus({ preventScroll: true });
+    if (pressed) this.#refocus(pressed);
+  }
+
+  /** Back to the button that was pressed; if what it belonged to is gone, to the first one. @param {string} key */
+  #refocus(key) {
+    const buttons = [...this.frame.querySelectorAll("button")];
+    (buttons.find((one) => one.dataset.key === key) ?? buttons[0])?.focus({ preventScroll: true });
   }
 
   #keep() {

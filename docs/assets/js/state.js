@@ -4,9 +4,9 @@
 
 /** @typedef {{value: string|number, text: string}} Option */
 /** @typedef {{name: string, label: string, kind: "choice"|"range"|"text", value: string|number, options?: Option[],
- *             min?: number, max?: number, names?: string[], values?: number[], grid?: string, typed?: boolean, told?: boolean, fits?: (text: string) => boolean, hint?: string}} Field
+ *             min?: number, max?: number, names?: string[], values?: number[], grid?: string, typed?: boolean, told?: boolean, hidden?: boolean, fits?: (text: string) => boolean, hint?: string}} Field
  *  A range that is typed is a number field, one with values stops at these alone (`grid` names its ticks); a text is whatever fits.
- *  What is not told makes no difference to the caption's sentence. */
+ *  What is not told makes no difference to the caption's sentence; what is hidden has no control. */
 /** @typedef {Record<string, string|number>} State */
 /** @typedef {{fields: (state: State, context: any) => Field[]}} HasFields */
 

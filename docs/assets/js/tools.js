@@ -122,7 +122,7 @@ addEventListener("popstate", () => {
     if (!(figure instanceof KvFigure)) continue;
     if (!figure.state) continue;
     const asked = parse(location.search, figure.context.figure);
-    figure.choose(new Map([...texts(validate(figure.picture, figure.context)), ...asked]), false); // what an address leaves out is as at first
+    figure.choose(texts(validate(figure.picture, figure.context, asked)), false); // what an address leaves out is as at first
   }
 });
 const showButtons = () => document.querySelectorAll(".kv-tool-png[hidden], .kv-copy[hidden]").forEach((button) => button.removeAttribute("hidden"));

@@ -12,7 +12,7 @@ function rows(model) {
     if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => rowLines(part, row));
     if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads.map((/** @type {any} */ head) => line("heads", group.name, head.text, head)));
     if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots.map((/** @type {any} */ slot, /** @type {number} */ s) => line("blocks", block.name, s, slot)));
-    return part.kind === "drawing" ? part.rows : [];
+    return part.rows ?? []; // as the picture lists them
   });
 }
 

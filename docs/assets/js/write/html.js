@@ -3,8 +3,9 @@
 // The same function writes the static frame at build and the live frame in the browser.
 
 import { escape } from "../format.js";
+import { classes } from "./cell.js";
+import { log, pool, presses, sums } from "./pool.js";
 
-const STEPS = 10; // levels of tint
 const MUTE = new Set(["note", "axis"]); // what stands in a table and is no cell to be read
 
 /** The picture. @param {{parts: any[]}} model */
@@ -16,24 +17,12 @@ export function html(model) {
 export function cells(model) {
   return model.parts.flatMap((part) => {
     if (part.kind === "strip") return part.items;
+    if (part.kind === "pool") return part.cells;
     if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => row.cells.filter((/** @type {any} */ cell) => !MUTE.has(cell.kind)));
     if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads);
     if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots);
     return [];
   });
-}
-
-/** @param {any} cell */
-function classes(cell) {
-  const names = ["c", `k-${cell.kind ?? "token"}`];
-  if (cell.role) names.push(`r-${cell.role}`);
-  if (cell.t !== undefined) names.push(`t${Math.round(cell.t * STEPS)}`);
-  if (cell.neg) names.push("neg");
-  if (cell.clip) names.push("clip");
-  if (cell.mark) names.push(`m-${cell.mark}`);
-  if (cell.edge) names.push(`e-${cell.edge}`);
-  if (cell.divide) names.push("divide");
-  return names.join(" ");
 }
 
 /** @param {number} share @param {{at: number}[]} [marks] lines of a scale */
@@ -147,4 +136,4 @@ function drawing(part) {
   return `<div class="kv-scroll" role="group" aria-label="${escape(part.label)}" tabindex="0"><svg class="kv-drawing" viewBox="0 0 ${part.width} ${part.height}" role="img" aria-label="${escape(part.label)}">${part.body}</svg></div>`;
 }
 
-const WRITERS = { strip, table, heads, blocks, legend, title, note, drawing };
+const WRITERS = { strip, table, heads, blocks, legend, title, note, drawing, presses, pool, sums, log };

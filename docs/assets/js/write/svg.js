@@ -4,6 +4,7 @@
 
 import { escape } from "../format.js";
 import { LIGHT, TINT, mix } from "../palette.js";
+import { log, pool, presses, sums } from "./pool_svg.js";
 import { MONO, SANS, box, round, short, text, wrap } from "./shapes.js";
 
 const WIDTH = 760;
@@ -240,4 +241,4 @@ function drawing(part) {
   return { height: part.height, width: part.width, body: part.body };
 }
 
-const PARTS = { strip, table, heads, blocks, legend, title, note, drawing };
+const PARTS = { strip, table, heads, blocks, legend, title, note, drawing, presses, pool, sums, log };
