@@ -204,12 +204,20 @@ def test_a_swapped_request_comes_back_only_with_the_block_of_its_next_token() ->
 
 
 def test_no_block_comes_back_after_a_copy_was_planned() -> None:
-    """Moves come before copies in a step, so a move must not take the block that a copy reads."""
-    one = tight(12, "swap", design="copy-on-write")
+    """A step moves blocks first and copies then: what is swapped in must not take the block that a copy reads."""
+    one = bench(16, preemption="swap", host_blocks=3, design="copy-on-write")
     for number, name in enumerate("abcd"):
-        one.submit(name, prompt(8, 4 * (number % 2)), 9)
-    for step in one.drain():
-        assert not {move.device_block for move in step.swapped_in} & {copy.source for copy in step.copies}
+        one.submit(name, prompt(8, 20 * number), 9)
+    one.step()
+    for name in "dcb":  # the host has room for one of them: "d"; "b" and "c" are to be computed again, and come first
+        draft = Draft(0)
+        one.scheduler._preempt(one.scheduler._entries[name], draft)
+        for move in draft.swapped_out:
+            one.model.host[move.host_block] = one.model.block(move.device_block)[:]
+    assert one.scheduler.swapped == ("d",)
+    assert one.step().admitted == ("b", "c")
+    assert one.step().admitted == ("d",)
+    one.drain()
     one.check_replies()
 
 
