@@ -11,7 +11,19 @@ from collections.abc import Callable
 
 from gen import fetch, io, models, notebooks, publish
 from gen.errors import UserError
-from gen.experiments import bound, cost, heads, memory, model, notebook, old_keys, one_token, recording
+from gen.experiments import (
+    bound,
+    cost,
+    heads,
+    many_requests,
+    many_requests_grid,
+    memory,
+    model,
+    notebook,
+    old_keys,
+    one_token,
+    recording,
+)
 from gen.experiments.context import PROMPT, Context
 from gen.io import canonical
 from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, local_site
@@ -31,6 +43,8 @@ EXPERIMENTS: dict[str, Callable[[Context], list[Record]]] = {
     "cost": cost.records,
     "memory": memory.records,
     "bound": bound.records,
+    "many-requests": many_requests.records,
+    "many-requests-grid": many_requests_grid.records,
     "sixty-lines": notebook.records,
 }
 

@@ -32,9 +32,9 @@ EXAMPLE: dict[str, Any] = {"device": "h100-sxm", "context_tokens": 4096, "batch"
 
 def records(context: Context) -> list[Record]:
     """The record `bound`, in fp16."""
-    devices = _devices()
+    devices = device_table()
     own = _model(context.config, context.facts.short_label, [tokens for tokens in CONTEXTS if tokens <= OWN], devices)
-    served = _model(_served(), geometry.find(SERVED)["name"], list(CONTEXTS), devices)
+    served = _model(served_config(), geometry.find(SERVED)["name"], list(CONTEXTS), devices)
     values = {
         "bytes_per_number": FP16,
         "batches": list(BATCHES),
@@ -49,7 +49,7 @@ def records(context: Context) -> list[Record]:
     return [context.record("bound", "learn/bound", what, values)]
 
 
-def _devices() -> dict[str, dict[str, Any]]:
+def device_table() -> dict[str, dict[str, Any]]:
     """The table of devices. Raises UserError if it is missing or damaged."""
     table = io.read(DEVICES)
     try:
@@ -59,7 +59,7 @@ def _devices() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _served() -> ModelConfig:
+def served_config() -> ModelConfig:
     """The model of the example, once its sizes are seen to give the parameters of its row."""
     row = geometry.find(SERVED)
     found, expected = cost.parameters(SERVED_CONFIG), row["parameters"]["total"]

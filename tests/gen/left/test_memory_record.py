@@ -124,7 +124,7 @@ def test_the_grid_keeps_what_the_page_says(model: str) -> None:
 
 
 def test_each_device_has_its_sources() -> None:
-    for row in bound._devices().values():
+    for row in bound.device_table().values():
         assert row["sources"]
         assert all(source.startswith("https://") for source in row["sources"])
 
@@ -133,7 +133,7 @@ def test_sizes_that_do_not_give_the_parameters_are_refused(monkeypatch: pytest.M
     wrong = bound.SERVED_CONFIG.__class__(**{**bound.SERVED_CONFIG.__dict__, "intermediate_size": 14_335})
     monkeypatch.setattr(bound, "SERVED_CONFIG", wrong)
     with pytest.raises(CheckFailed, match="llama-3-8b: the matrices have"):
-        bound._served()
+        bound.served_config()
 
 
 def test_a_short_model_has_bounds_too(tiny: Context) -> None:
