@@ -41,14 +41,15 @@ export function pool(part) {
 function block(one, x, y, wide, high, across) {
   const colour = one.holders.length > 1 ? LIGHT.shared : one.holders.length ? HUES[one.holders[0].hue] : LIGHT.line;
   const used = one.state === "used";
-  const slots = one.slots.map((/** @type {any} */ slot, /** @type {number} */ at) => {
+  const drawn = one.slots.map((/** @type {any} */ slot, /** @type {number} */ at) => {
     const [left, top, w] = [x + (at % across) * (wide / across), y + HEAD + Math.floor(at / across) * HIGH, wide / across];
     const fresh = slot.mark === "new";
-    return box(left, top, w, HIGH, slot.text && used ? mix(colour, 0.14) : LIGHT.paper, fresh ? LIGHT.new : LIGHT.hair, fresh ? 2 : 1)
+    return box(left, top, w, HIGH, slot.text && used ? mix(colour, 0.14) : LIGHT.paper, LIGHT.hair)
+      + (fresh ? box(left + 1, top + 1, w - 2, HIGH - 2, "none", LIGHT.new, 2) : "")
       + text(left + w / 2, top + 16, short(slot.text, w), { anchor: "middle", mono: true, size: 11, muted: !used });
   }).join("");
   const owners = one.holders.map((/** @type {any} */ holder, /** @type {number} */ i) => letter(holder, x + 22 + i * 17, y + 1)).join("");
-  return slots + box(x, y - 1, wide, high + 1, "none", colour, used ? 1.5 : 1, !used) + text(x + 5, y + 14, one.name, { weight: 700 }) + owners
+  return drawn + box(x, y - 1, wide, high + 1, "none", colour, used ? 1.5 : 1, !used) + text(x + 5, y + 14, one.name, { weight: 700 }) + owners
     + text(x + wide - 5, y + 14, one.holders.length > 2 && wide < 120 ? "" : `${one.found ? "◆ " : ""}${one.tag}`, { anchor: "end", muted: true, size: 11 });
 }
 

@@ -13,7 +13,7 @@ const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number
   numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 92 }, squares: { cell: 15, row: 18, head: 64 },
   matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 },
 });
-const UNBOXED = new Set(["sign", "clip"]); // said in words on the page too
+const UNBOXED = new Set(["sign", "clip", "found"]); // said in words on the page too
 const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92, exact: 176 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
