@@ -13,6 +13,8 @@ export function makeReadable(frame, reader) {
     const cell = cellOf(event.target);
     if (cell && event.pointerType === "mouse") reader.read(reader.cellAt(cell));
   });
+  // A press would focus the whole grid and bring it into sight, away from under the pointer, before it is a click.
+  frame.addEventListener("mousedown", (event) => void (cellOf(event.target) && event.preventDefault()));
   frame.addEventListener("click", (event) => {
     const cell = cellOf(event.target);
     if (!cell) return;
