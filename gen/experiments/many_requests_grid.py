@@ -170,7 +170,9 @@ def _example(runs: Nested) -> Nested:
     """The runs that the page puts side by side, each with its far waits."""
     pool, block = POOLS.index(EXAMPLE["pool_tokens"]), BLOCKS.index(EXAMPLE["block_tokens"])
     rate, budget = RATES.index(EXAMPLE["requests_per_second"]), BUDGETS.index(EXAMPLE["token_budget"])
-    places = {str(tokens): ("chunks", (pool, block, place, rate)) for place, tokens in enumerate(BUDGETS)}
+    places: dict[str, tuple[str, tuple[int, ...]]] = {
+        str(tokens): ("chunks", (pool, block, place, rate)) for place, tokens in enumerate(BUDGETS)
+    }
     places |= {"whole": ("whole", (pool, block, rate)), "static": ("static", (pool, rate))}
 
     def at(schedule: str, name: str, place: tuple[int, ...]) -> Any:

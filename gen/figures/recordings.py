@@ -12,7 +12,7 @@ from gen.paths import DEFAULT_MODEL, PUBLISHED
 GEOMETRY = PUBLISHED.data / "geometry" / "models.json"
 
 # What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
-BY_MODEL = ("lanes", "heads", "intensity", "models", "growth", "reads", "roofline")
+BY_MODEL = ("lanes", "heads", "intensity", "models", "growth", "reads", "roofline", "timeline", "waits")
 BY_TABLE = ("memory",)  # draws from the table of published models and shows no recording
 
 
@@ -65,6 +65,9 @@ def stops(data_root: Path, shown: str, model: str) -> dict[str, Any]:
             "models": sorted(models, key=lambda one: found["models"][one["id"]]["parameters"]),
             "requests": found["requests"],
         }
+    if shown == "waits":
+        grid: dict[str, Any] = values(data_root, f"{model}/many-requests-grid")["grid"]
+        return grid
     if shown not in ("reads", "roofline"):
         return {}
     found = values(data_root, f"{model}/bound")

@@ -9,7 +9,7 @@ const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 function rows(model) {
   return model.parts.flatMap((part) => {
     if (part.kind === "strip") return part.items.map((/** @type {any} */ item, /** @type {number} */ i) => line("tokens", item.role, i, item));
-    if (part.kind === "table") return part.rows.flatMap((/** @type {any} */ row) => rowLines(part, row));
+    if (part.kind === "table") return [...part.rows.flatMap((/** @type {any} */ row) => rowLines(part, row)), ...(part.more ?? [])];
     if (part.kind === "heads") return part.groups.flatMap((/** @type {any} */ group) => group.heads.map((/** @type {any} */ head) => line("heads", group.name, head.text, head)));
     if (part.kind === "blocks") return part.blocks.flatMap((/** @type {any} */ block) => block.slots.map((/** @type {any} */ slot, /** @type {number} */ s) => line("blocks", block.name, s, slot)));
     return part.rows ?? []; // as the picture lists them

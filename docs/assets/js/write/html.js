@@ -4,6 +4,7 @@
 
 import { escape } from "../format.js";
 import { classes } from "./cell.js";
+import { sample, stretched } from "./lane.js";
 import { log, pool, presses, sums } from "./pool.js";
 
 const MUTE = new Set(["note", "axis"]); // what stands in a table and is no cell to be read
@@ -35,7 +36,7 @@ function bar(share, marks = []) {
 function axis(cell) {
   const last = cell.marks.length - 1;
   const figures = cell.marks.map((/** @type {any} */ one, /** @type {number} */ i) =>
-    `<text x="${(one.at * 100).toFixed(2)}%" y="11"${i === 0 ? "" : ` text-anchor="${i === last ? "end" : "middle"}"`}>${escape(one.text)}</text>`).join("");
+    `<text x="${(one.at * 100).toFixed(2)}%" y="11"${i === 0 ? "" : ` text-anchor="${i === last && one.at > 0.97 ? "end" : "middle"}"`}>${escape(one.text)}</text>`).join("");
   return `<td class="note axis"><svg class="bar">${figures}</svg></td>`;
 }
 
@@ -91,6 +92,7 @@ function cell(cell) {
   const span = cell.span ? ` colspan="${cell.span}"` : "";
   if (cell.kind === "note") return `<td class="note${cell.look ? ` h-${cell.look}` : ""}${cell.mark ? ` m-${cell.mark}` : ""}"${span}>${escape(cell.text)}</td>`;
   if (cell.kind === "axis") return axis(cell);
+  if (cell.kind === "lane") return `<td class="${classes(cell)}"${span}>${stretched(cell)}</td>`;
   const inside = cell.bar === undefined ? escape(cell.text ?? "") : `${bar(cell.bar, cell.marks)}<span>${escape(cell.text)}</span>`;
   return `<td class="${classes(cell)}"${span}>${inside}</td>`;
 }
@@ -117,8 +119,14 @@ function blocks(part) {
 
 /** @param {any} part */
 function legend(part) {
-  const items = part.items.map((/** @type {any} */ item) => `<li>${item.swatch ? `<span class="sw sw-${item.swatch}" aria-hidden="true"></span>` : ""}${escape(item.text)}</li>`);
+  const items = part.items.map((/** @type {any} */ item) => `<li>${item.swatch ? swatch(item.swatch) : ""}${escape(item.text)}</li>`);
   return `<ul class="kv-legend">${items.join("")}</ul>`;
+}
+
+/** A box of a style, or a piece of a lane. @param {string} name */
+function swatch(name) {
+  if (!name.startsWith("lane-")) return `<span class="sw sw-${name}" aria-hidden="true"></span>`;
+  return `<svg class="sw-lane" viewBox="0 0 22 16" aria-hidden="true">${sample(name.slice(5), 22, 16)}</svg>`;
 }
 
 /** @param {any} part */

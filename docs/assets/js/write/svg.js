@@ -4,6 +4,7 @@
 
 import { escape } from "../format.js";
 import { LIGHT, TINT, mix } from "../palette.js";
+import { LANE_STYLE, sample, sized } from "./lane.js";
 import { log, pool, presses, sums } from "./pool_svg.js";
 import { MONO, SANS, box, round, short, text, wrap } from "./shapes.js";
 
@@ -11,14 +12,14 @@ const WIDTH = 760;
 const GAP = 14;
 const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number}>} */ ({
   numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 92 }, squares: { cell: 15, row: 18, head: 64 },
-  matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 },
+  matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 }, lanes: { cell: 480, row: 24, head: 110 },
 });
 const UNBOXED = new Set(["sign", "clip", "found"]); // said in words on the page too
 const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92, exact: 176 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
   + `.hair{stroke:${LIGHT.hair};fill:none}.on{stroke:${LIGHT.paper};stroke-width:4px;stroke-linejoin:round;paint-order:stroke}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again"].map((role) =>
-    `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("");
+    `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("") + LANE_STYLE;
 
 /** @typedef {{height: number, body: string, width?: number}} Drawn */
 
@@ -102,15 +103,16 @@ function table(part) {
     const [left, right] = [lefts[at], lefts[at + (column.span ?? 1)]];
     const middle = (left + right) / 2;
     const ink = column.mark === "new" ? LIGHT.new : undefined;
-    const [x, anchor] = tall ? [middle, "middle"] : part.look === "bars" || column.look === "text" || (column.span ?? 1) > 1 ? [left + 4, "start"] : [right - 6, "end"];
+    const [x, anchor] = tall ? [middle, "middle"] : part.look === "bars" || (part.look === "lanes" && !column.look) || column.look === "text" || (column.span ?? 1) > 1 ? [left + 4, "start"] : [right - 6, "end"];
     body += text(x, y + 13, column.text ?? "", { anchor, muted: !ink, fill: ink, weight: ink ? 700 : undefined });
     if (column.sub) body += text(middle, y + 27, short(column.sub, (column.span ?? 1) * look.cell), { anchor: "middle", mono: true, size: 10.5 });
     at += column.span ?? 1;
   }
   y += tall ? 34 : 20;
   for (const row of part.rows) {
-    body += tableRow(part, row, look, lefts, y);
-    y += look.row;
+    const height = row.kind === "track" ? 2 * look.row : look.row;
+    body += tableRow(part, row, { ...look, row: height }, lefts, y);
+    y += height;
   }
   return { height: y, body, width: lefts.at(-1) };
 }
@@ -135,7 +137,8 @@ function tableCell(look, cell, x, y, w, h) {
   if (cell.kind === "note") return text(x + (look === "squares" ? 4 : w - 6), y + h * 0.72, cell.text, { anchor: look === "squares" ? "start" : "end", muted: true });
   if (cell.kind === "square") return square(cell.mark, x, y, w, h);
   if (cell.kind === "count") return text(x + w - 4, y + h * 0.72, cell.text, { anchor: "end", mono: true });
-  if (cell.kind === "axis") return cell.marks.map((/** @type {any} */ one) => text(x + one.at * (w - 90), y + h * 0.6, one.text, { anchor: "middle", muted: true })).join("");
+  if (cell.kind === "lane") return sized(cell, x, y, w, h);
+  if (cell.kind === "axis") return cell.marks.map((/** @type {any} */ one) => text(x + one.at * (look === "lanes" ? w : w - 90), y + h * 0.6, one.text, { anchor: "middle", muted: true })).join("");
   if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)])
     + (cell.marks ?? []).map((/** @type {any} */ one) => `<path class="hair" d="M${round(x + one.at * (w - 90))} ${y}V${y + h}"/>`).join("") + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
   if (look === "tint") return box(x + 0.5, y + 0.5, w - 1, h - 1, fill(cell), cell.kind === "blank" ? LIGHT.hair : "none", 1) + edge(cell, x, y, w, h);
@@ -209,11 +212,12 @@ function legend(part) {
 
 /** @param {string} swatch */
 function roomOf(swatch) {
-  return swatch === "scale" ? 66 : 18;
+  return swatch === "scale" ? 66 : swatch.startsWith("lane-") ? 30 : 18;
 }
 
 /** @param {string} name @param {number} x @param {number} y */
 function swatch(name, x, y) {
+  if (name.startsWith("lane-")) return `<g transform="translate(${x} ${y - 2})">${sample(name.slice(5), 22, 16)}</g>`;
   if (name === "scale") return [0, 0.25, 0.5, 0.75, 1].map((share, i) => box(x + i * 12, y + 0.5, 12, 11, mix(LIGHT.weight, share), LIGHT.line)).join("");
   if (name === "final") return box(x + 0.5, y + 0.5, 11, 11, LIGHT.paper, LIGHT.line, 1, true);
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
