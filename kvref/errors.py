@@ -18,4 +18,4 @@ class OutOfBlocks(OutOfCapacity):
 
     def __init__(self, needed_blocks: int, available_blocks: int, pool: str = "pool") -> None:
         self.needed_blocks, self.available_blocks = needed_blocks, available_blocks
-        super().__init__(f"The {pool} can give {available_blocks} blocks; {needed_blocks} are needed.")
+        super().__init__(f"Blocks needed: {needed_blocks}; the {pool} can give {available_blocks}.")

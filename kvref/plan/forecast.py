@@ -69,6 +69,8 @@ class Forecast(Tables):
 
     def _prefix(self, token_ids: Sequence[int], namespace: Namespace) -> tuple[tuple[int, ...], int]:
         """The blocks to take and the tokens that count as cached: fewer than there are."""
+        if not isinstance(namespace, Namespace):
+            raise ValueError(f"namespace: expected a Namespace, got {namespace!r}.")
         if not self.prefix_caching or not token_ids:
             return (), 0
         blocks = self.index.match(token_ids, namespace)

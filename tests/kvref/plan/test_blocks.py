@@ -61,7 +61,7 @@ def test_the_null_block_is_no_room_and_cannot_be_held_or_freed() -> None:
 def test_running_out_says_how_many_blocks_there_are() -> None:
     pool = BlockPool(1)
     pool.allocate()
-    with pytest.raises(OutOfBlocks, match=r"^The pool can give 0 blocks; 1 are needed\.$") as raised:
+    with pytest.raises(OutOfBlocks, match=r"^Blocks needed: 1; the pool can give 0\.$") as raised:
         pool.allocate()
     assert (raised.value.needed_blocks, raised.value.available_blocks) == (1, 0)
     assert isinstance(raised.value, OutOfCapacity)
