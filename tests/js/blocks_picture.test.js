@@ -137,6 +137,19 @@ test("a still of the pool has no buttons; it may show some parts only, and seque
   assert.deepEqual(part(mine, "pool").requests[0].rows.map((row) => row.words.text), ["t1 t2 t3 t4", "t5"]);
 });
 
+test("an example is offered where it is what it is called, with room for the prompt; a reserved block is counted", () => {
+  const long = { ...context, recordings: context.recordings.map((one) => (one.prompt === "cat" ? { ...one, prompt_tokens: 60 } : one)) };
+  const fields = blocks.fields({}, long);
+  assert.deepEqual(fields[0].options.map((one) => one.value), PRESETS.map((one) => one.id).filter((id) => id !== "full"));
+  assert.equal(fields.find((one) => one.name === "slots").value, 96);
+  assert.deepEqual(blocks.fields({}, context)[0].options.map((one) => one.value), PRESETS.map((one) => one.id));
+  for (const { id, slots } of PRESETS) assert.equal(drawn({ preset: id }).state.slots, slots);
+  const { model } = drawn({}, { ...context, options: { reserve_null: true } });
+  holds(model);
+  assert.equal(part(model, "sums").terms.at(-1).n, 1);
+  assert.equal(part(model, "pool").blocks[0].state, "reserved");
+});
+
 test("a request's hue is read at 4.5 to 1, on paper and under its letter", () => {
   const light = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
   for (const hue of HUES) {

@@ -9,7 +9,7 @@ import { NOBODY, chainHash } from "./prefix.js";
 /** @typedef {{id: number, text: string, file: string, key: string}} Item  a token, and where it is recorded */
 /** @typedef {{name: string, label: string, prompt: number, tokens: Item[], other: (position: number) => Item|undefined}} Source
  *  A recorded text: its prompt's tokens, then the reply's; `other` is what the model found second best at a place. */
-/** @typedef {{blocks: number, blockTokens: number, design: string}} Settings */
+/** @typedef {{blocks: number, blockTokens: number, design: string, reserve?: boolean}} Settings */
 /** @typedef {{letter: string, hue: number, source: Source, items: Item[], parent?: string, strayed: boolean}} Sequence */
 /** @typedef {{kind: string, code: string, letter: string, of?: string, source?: Source, items: Item[], cached: number, computed: number,
  *             events: any[], slots: Set<number>, into?: number, missing?: {needed: number, available: number}, why?: string}} Step
@@ -40,7 +40,7 @@ export function isShort(text) {
 /** Everything that a list of actions leads to. What cannot be done changes nothing, and says why.
  *  @param {string[]} all @param {Map<string, Source>} sources @param {Settings} settings @returns {World} */
 export function replay(all, sources, settings) {
-  const manager = new KVManager(settings.blocks, settings.blockTokens, { design: settings.design, hash });
+  const manager = new KVManager(settings.blocks, settings.blockTokens, { design: settings.design, reserveNull: settings.reserve, hash });
   /** @type {World} */
   const world = { settings, manager, live: new Map(), memory: new Map(), steps: [], made: 0 };
   for (const code of all) world.steps.push(act(world, code, sources));

@@ -3,7 +3,7 @@
 // it; what happens is worked out by blocks/, which is held to Python's event logs. Tokens are those of the recordings.
 
 import { codes, isScript, replay } from "../blocks/actions.js";
-import { PRESETS, scriptOf } from "../blocks/presets.js";
+import { offered, scriptOf, slotsOf } from "../blocks/presets.js";
 import { told } from "../blocks/words.js";
 import { legend, log, pool, sums } from "./pool_parts.js";
 import { presses } from "./pool_presses.js";
@@ -13,7 +13,7 @@ import { presses } from "./pool_presses.js";
 /** @typedef {import("./common.js").Context} Context */
 
 const BLOCKS = [1, 2, 4, 8, 16];
-const SLOTS = [16, 32, 48, 64];
+const SLOTS = [16, 32, 48, 64, 96, 128];
 const DESIGNS = { "full-blocks": "full blocks only", "copy-on-write": "copy-on-write" };
 export const bySteps = false;
 
@@ -27,10 +27,16 @@ function named(context) {
   return context.options.names ?? recorded(context).map((one) => one.prompt);
 }
 
+/** @param {Context} context @returns {import("../blocks/presets.js").Prompts} */
+function prompts(context) {
+  return Object.fromEntries(recorded(context).map((one) => [one.prompt, one.prompt_tokens]));
+}
+
 /** @param {State} state @param {Context} context */
 function presetOf(state, context) {
   const wanted = state.preset ?? context.options.preset;
-  return PRESETS.find((one) => one.id === wanted) ?? PRESETS[0];
+  const all = offered(prompts(context));
+  return all.find((one) => one.id === wanted) ?? all[0];
 }
 
 /** @param {State} state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -40,13 +46,14 @@ export function fields(state, context) {
   const names = named(context);
   const hidden = options.controls === false;
   const script = scriptOf(preset, names);
+  const examples = offered(prompts(context));
   const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {(string|number)[]} */ values, /** @type {string|number} */ value, /** @type {(value: any) => string} */ text) =>
     ({ name, label, hidden, kind: /** @type {const} */ ("choice"), value, options: values.map((one) => ({ value: one, text: text(one) })) });
   return [
-    choice("preset", "Example", PRESETS.map((one) => one.id), preset.id, (id) => PRESETS.find((one) => one.id === id)?.text ?? ""),
+    choice("preset", "Example", examples.map((one) => one.id), preset.id, (id) => examples.find((one) => one.id === id)?.text ?? ""),
     choice("design", "Design", Object.keys(DESIGNS), options.design ?? preset.design, (id) => DESIGNS[/** @type {"full-blocks"} */ (id)]),
     choice("block", "Block", BLOCKS, options.block_tokens ?? preset.block, (n) => (n === 1 ? "1 slot" : `${n} slots`)),
-    choice("slots", "Pool", SLOTS, options.slots ?? preset.slots, (n) => `${n} slots`),
+    choice("slots", "Pool", SLOTS, options.slots ?? slotsOf(preset, prompts(context), SLOTS), (n) => `${n} slots`),
     { name: "do", label: "Actions", hidden: true, kind: "text", value: script, options: [{ value: script, text: "as in the example" }], fits: (text) => isScript(text, names) },
   ];
 }
@@ -67,7 +74,7 @@ export function draw(state, records, context) {
   const sources = context.options.sequences ? given(records, needs(state, context)[0]) : new Map(recorded(context).map((one) => [one.prompt, source(one, records[one.id])]));
   const block = Number(state.block);
   const all = codes(String(state.do));
-  const world = replay(all, sources, { blocks: Number(state.slots) / block, blockTokens: block, design: String(state.design) });
+  const world = replay(all, sources, { blocks: Number(state.slots) / block, blockTokens: block, design: String(state.design), reserve: context.options.reserve_null === true });
   const names = named(context);
   const scene = { world, sources, all, names, script: scriptOf(presetOf(state, context), names), drives: context.options.controls !== false };
   const parts = context.options.parts ?? ["presses", "pool", "legend", "sums", "log"];
