@@ -3,8 +3,8 @@
 A request never changes; what became of it is the scheduler's. Knows nothing about blocks, time or models.
 """
 
+import sys
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any
 
 from kvref.checks import ids, positive, whole
@@ -23,12 +23,12 @@ class Request:
     id: str
     prompt_ids: tuple[int, ...]
     max_new_tokens: int
-    arrival_ms: float = 0.0
+    arrival_ms: int | float = 0.0
     stop_ids: tuple[int, ...] = ()
     stop_texts: tuple[str, ...] = ()
-    temperature: float | None = None
+    temperature: int | float | None = None
     top_k: int | None = None
-    top_p: float | None = None
+    top_p: int | float | None = None
     seed: int | None = None
     namespace: Namespace = field(default_factory=Namespace)
     prompt_logprobs: bool = False
@@ -66,7 +66,7 @@ class Request:
 
 def arrival(arrival_ms: Any) -> None:
     """Refuse what is no time since the start of the trace."""
-    if type(arrival_ms) not in (int, float) or not 0 <= arrival_ms < inf:
+    if type(arrival_ms) not in (int, float) or not 0 <= arrival_ms <= sys.float_info.max:
         raise ValueError(f"arrival_ms: expected a finite number of at least 0, got {arrival_ms!r}.")
 
 

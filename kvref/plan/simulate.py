@@ -57,7 +57,7 @@ class RequestRow:
     """
 
     id: str
-    arrival_ms: float
+    arrival_ms: int | float
     prompt_tokens: int
     token_ms: tuple[float, ...]
     cached_tokens: int
@@ -158,7 +158,7 @@ class _Bench:
     def next_arrival(self, now: float) -> float:
         """When there will be something to do again."""
         arrived = len(self.requests)
-        return self.trace[arrived].arrival_ms if arrived < len(self.trace) else now
+        return float(self.trace[arrived].arrival_ms) if arrived < len(self.trace) else now
 
     def commit(self, step: Step, end: float) -> None:
         """Sample, and write down who ended."""
@@ -199,7 +199,7 @@ def _step_row(scheduler: Lifecycle, step: Step, start: float, end: float) -> Ste
     )
 
 
-def _duration(milliseconds: float) -> float:
+def _duration(milliseconds: int | float) -> float:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float) or not 0 <= milliseconds < inf:
         raise ValueError(f"step_ms: expected a finite number of at least 0, got {milliseconds!r}.")
     return float(milliseconds)

@@ -72,13 +72,13 @@ def _namespace(value: Any) -> Any:
 
 def default_trace(
     count: int,
-    requests_per_second: float,
+    requests_per_second: int | float,
     seed: int = 0,
     *,
     systems: int = 4,
     system_tokens: int = 48,
-    own_tokens: float = 20,
-    reply_tokens: float = 60,
+    own_tokens: int | float = 20,
+    reply_tokens: int | float = 60,
     max_own_tokens: int = 256,
     max_reply_tokens: int = 512,
     vocabulary: int = 49_152,
@@ -101,7 +101,7 @@ def default_trace(
     def ids(length: int) -> tuple[int, ...]:
         return tuple(int(draw.random() * vocabulary) for _ in range(length))
 
-    def length(mean: float, most: int) -> int:
+    def length(mean: int | float, most: int) -> int:
         return min(1 + int(mean * exponential(draw)), most)
 
     prefixes = [ids(system_tokens) for _ in range(systems)]

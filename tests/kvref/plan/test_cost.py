@@ -187,3 +187,54 @@ def test_bandwidth_at_which_loading_a_prefix_pays() -> None:
     """LLaMA3-70B, 8,192 tokens: 6 GB/s for eight A800, 19 for eight H800, as Mooncake prints them."""
     bandwidths = [cost.reuse_bandwidth(8 * peak, 8192, 8192, 8, 2) / 1e9 for peak in (312e12, 989.5e12)]
     assert [round(one, 1) for one in bandwidths] == [5.9, 18.6]
+
+
+# --- a pass with chunks and decode steps --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [LLAMA3_8B, GPT2_SMALL])
+def test_a_mixed_pass_is_its_parts_with_the_weights_read_once(config: ModelConfig) -> None:
+    pieces = [(0, 100, True), (511, 1, True), (1023, 1, True)]
+    mixed = cost.step_cost(config, pieces, 2)
+    parts = [cost.prefill_cost(config, 100, 2), cost.decode_cost(config, 512, 2), cost.decode_cost(config, 1024, 2)]
+    assert mixed.flops == sum(part.flops for part in parts)
+    assert mixed.kv_read_bytes == sum(part.kv_read_bytes for part in parts)
+    assert mixed.kv_written_bytes == sum(part.kv_written_bytes for part in parts)
+    assert mixed.weight_bytes == parts[0].weight_bytes
+    assert cost.step_cost(config, [(511, 1, True)] * 16, 2) == cost.decode_cost(config, 512, 2, batch=16)
+
+
+def test_chunks_compute_what_the_prompt_computes_and_read_what_stands_before_them() -> None:
+    whole = cost.prefill_cost(LLAMA3_8B, 1000, 2)
+    chunks = [(0, 300, False), (300, 300, False), (600, 400, True)]
+    parts = [cost.step_cost(LLAMA3_8B, [chunk], 2) for chunk in chunks]
+    assert sum(part.attention_flops for part in parts) == whole.attention_flops
+    assert sum(part.matmul_flops for part in parts) == whole.matmul_flops
+    assert [part.kv_read_bytes for part in parts] == [131_072 * start for start in (0, 300, 600)]
+    head = 2 * cost.head_parameters(LLAMA3_8B)
+    assert [whole.weight_bytes - part.weight_bytes for part in parts] == [head, head, 0]  # no logits, no head
+
+
+@pytest.mark.parametrize("config", tiny.BOTH)
+def test_a_chunk_at_an_offset_is_what_torch_counts(config: ModelConfig) -> None:
+    model, cache = tiny.model(config), ContiguousCache(config, 16, dtype=torch.float64)
+    tokens = tiny.ids(config, 9)
+    prefill(model, cache, tokens[:4])
+    with FlopCounterMode(display=False) as counter:
+        prefill(model, cache, tokens[4:], tap=lambda name, layer, tensor: None)
+    expected = cost.step_cost(config, [(4, 5, True)], 8)
+    written_out = expected.attention_flops * 5 * 9 // (4 * 5 + 15)  # every row over all 9 keys, masked or not
+    assert counter.get_total_flops() == expected.matmul_flops + written_out
+
+
+@pytest.mark.parametrize(
+    ("pieces", "sentence"),
+    [
+        ([], "pieces: expected a whole number of at least 1, got 0"),
+        ([(0, 0, True)], "tokens: expected a whole number of at least 1, got 0"),
+        ([(-1, 1, True)], "start: expected a whole number of at least 0, got -1"),
+    ],
+)
+def test_pieces_that_are_none(pieces: list, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        cost.step_cost(GPT2_SMALL, pieces, 2)
