@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kvref.plan.blocks import BlockPool
     from kvref.plan.manager import KVManager
     from kvref.plan.prefix import Namespace, PrefixIndex
+    from kvref.plan.request import Request
+    from kvref.plan.scheduler import Scheduler
     from kvref.sampling import Sampler, greedy
 
 _HOME = {
@@ -39,7 +41,9 @@ _HOME = {
     "OutOfCapacity": "kvref.errors",
     "PrefixIndex": "kvref.plan.prefix",
     "Recorder": "kvref.ops.tap",
+    "Request": "kvref.plan.request",
     "Sampler": "kvref.sampling",
+    "Scheduler": "kvref.plan.scheduler",
     "Tap": "kvref.ops.tap",
     "Transformer": "kvref.model.transformer",
     "View": "kvref.cache.view",
@@ -65,7 +69,9 @@ __all__ = [
     "OutOfCapacity",
     "PrefixIndex",
     "Recorder",
+    "Request",
     "Sampler",
+    "Scheduler",
     "Tap",
     "Transformer",
     "View",
