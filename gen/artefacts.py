@@ -236,4 +236,35 @@ FIGURES: tuple[Figure, ...] = (
         "Two requests, with prompts of {val:cat.prompt_tokens} and {val:repeat.prompt_tokens} tokens, take blocks as they"
         " grow: a table may name blocks anywhere in the pool, and only its last block is partly empty.",
     ),
+    Figure(
+        "timeline",
+        "learn/many-requests",
+        "timeline",
+        "Eight requests on a server with {val:many-requests.runs.static.slots} slots: two schedules on one scale of time.",
+        "With static batching the last reply ends after {val:many-requests.runs.static.totals.end_ms|.0f} ms and"
+        " {val:many-requests.runs.static.totals.idle_share|%} of the slots’ time is spent on replies that are finished; with"
+        " continuous batching it ends after {val:many-requests.runs.whole.totals.end_ms|.0f} ms.",
+    ),
+    Figure(
+        "short-pool",
+        "learn/many-requests",
+        "timeline",
+        "A pool that runs out: requests give up their blocks and return.",
+        "Of six requests {val:many-requests.pool.recompute.totals.preemptions} are preempted. By recompute"
+        " {val:many-requests.pool.recompute.totals.tokens_again} tokens are computed a second time, and the last reply ends"
+        " after {val:many-requests.pool.recompute.totals.end_ms|.0f} ms; by swap after"
+        " {val:many-requests.pool.swap.totals.end_ms|.0f} ms.",
+        options={"part": "pool"},
+    ),
+    Figure(
+        "waits",
+        "learn/many-requests",
+        "waits",
+        "How long {val:many-requests-grid.trace.requests} readers wait, under each schedule, anywhere on a grid of runs.",
+        "At {val:many-requests-grid.example.requests_per_second} requests a second and"
+        " {val:many-requests-grid.example.token_budget} tokens a step {val:many-requests-grid.example.itl_share|%} of the gaps"
+        " between tokens are at most {val:many-requests-grid.example.budgets.512.itl_ms|.1f} ms, with whole prompts"
+        " {val:many-requests-grid.example.budgets.whole.itl_ms|.0f} ms.",
+        state={"requests_per_second": 40, "token_budget": 512, "pool_tokens": 16_384, "block_tokens": 16},
+    ),
 )

@@ -22,6 +22,7 @@ SLOTS = 4
 MAX_LENGTH = 4096  # of any request: what static batching reserves for each
 WHOLE = 8192  # a budget in which every prompt has room
 BUDGET = 512
+SMALL = 128  # a budget that is too small
 POOL_BLOCKS = 1024
 HOST_BLOCKS = 1024
 SHORT_BLOCKS = 247  # 3,952 tokens
@@ -51,7 +52,7 @@ def records(context: Context) -> list[Record]:
         "max_length": MAX_LENGTH,
         "runs": runs,
         "pool": pool,
-        "example": _example(runs, pool),
+        "example": _example(runs),
     }
     what = (
         "Eight requests as kvref's schedulers serve them, and a pool that runs out: spans of each request, tokens and blocks "
@@ -95,14 +96,33 @@ def _run(
     return {"token_budget": budget, **shown}
 
 
-def _example(runs: dict[str, Any], pool: dict[str, Any]) -> dict[str, Any]:
+def _example(runs: dict[str, Any]) -> dict[str, Any]:
     """What the page puts side by side."""
     static, whole, chunks = (runs[name]["totals"] for name in ("static", "whole", "chunks"))
+    long = max(REQUESTS, key=lambda row: row[2])
     return {
         "requests": len(REQUESTS),
-        "gain": {
-            "end": static["end_ms"] / whole["end_ms"],
-            "tokens": whole["tokens_per_second"] / static["tokens_per_second"],
-            "itl": whole["longest_itl_ms"] / chunks["longest_itl_ms"],
+        "short_requests": len(SHORT),
+        "pool_tokens": POOL_BLOCKS * BLOCK_TOKENS,
+        "gain": {"tokens": whole["tokens_per_second"] / static["tokens_per_second"]},
+        "fall": {"itl": whole["longest_itl_ms"] / chunks["longest_itl_ms"]},
+        "alone": {
+            "id": long[0],
+            "prompt_tokens": long[2],
+            "budgets": {str(budget): _alone(long, budget) for budget in (SMALL, BUDGET, WHOLE)},
         },
+    }
+
+
+def _alone(row: Row, budget: int) -> dict[str, Any]:
+    """A long prompt with the server to itself: what its chunks cost it, and the two sides of its first step."""
+    scheduler = Scheduler(_manager(POOL_BLOCKS), token_budget=budget, max_requests=1)
+    run = simulate(scheduler, trace(((row[0], 0, row[2], 1),)), serving.step_ms(BLOCK_TOKENS))
+    (only,) = run.requests
+    tokens = run.steps[0].work[0].tokens
+    return {
+        "steps": len(run.steps),
+        "ttft_ms": only.ttft_ms,
+        "tokens": tokens,
+        **serving.sides_ms(0, tokens, len(run.steps) == 1),
     }

@@ -32,6 +32,16 @@ def step_ms(block_tokens: int) -> Callable[[Step], float]:
     return least
 
 
+def sides_ms(start: int, tokens: int, samples: bool) -> dict[str, float]:
+    """The two times of a step with one piece of one request, of which the longer counts: computing and moving bytes."""
+    device = bound.device_table()[DEVICE]
+    one = cost.step_cost(bound.served_config(), [(start, tokens, samples)], FP16)
+    return {
+        "compute_ms": 1000 * one.flops / device["peak_flops"],
+        "read_ms": 1000 * one.bytes / device["bandwidth_bytes_per_second"],
+    }
+
+
 def facts() -> dict[str, Any]:
     """What the times are of, as pages name it."""
     return {
