@@ -2,7 +2,7 @@
 # in requirements/, and only when a lock has changed.
 #   make site PROMPT="the dog ran" MODEL=/path/to/model NAME=dog     another prompt, model, name: built into build/<name>/
 .DEFAULT_GOAL := help
-.PHONY: help site pages data test serve lighthouse
+.PHONY: help site pages data measure test serve lighthouse
 
 PYTHON ?= python3
 RUN := .venv/bin/python
@@ -27,6 +27,10 @@ pages: ## build the same site from the published numbers alone, without torch
 data: ## recompute every number and write it: for those who change an experiment
 	@$(PYTHON) requirements/install.py all
 	@$(RUN) -m gen run --write $(WHICH)
+
+measure: ## time this machine, ten minutes that should be quiet (DEVICE=cuda: its GPU); `make site` shows it beside ours
+	@$(PYTHON) requirements/install.py all
+	@$(RUN) -m gen measure$(if $(filter command,$(origin DEVICE)), --device "$$DEVICE")
 
 serve: ## look at the built site; pages follow what you edit
 	@$(PYTHON) requirements/install.py pages

@@ -1,4 +1,4 @@
-"""`python -m gen run|draw|fetch|memory …`.
+"""`python -m gen run|draw|fetch|memory|measure …`.
 
 Each command is imported only when it is called for: `run` needs no Plotly, `draw` no torch.
 """
@@ -15,6 +15,7 @@ USAGE = """usage: python -m gen COMMAND …
   fetch  bring a model's weights here, once
   run    recompute the numbers from the weights; compare them with the published ones, or write them
   draw   draw the figures from the published numbers
+  measure time this machine, and read how much memory caches take on it
   memory how many bytes the cache of a published model takes, and what fits on a device
 
 `python -m gen COMMAND --help` says more."""
@@ -46,6 +47,10 @@ def _called(command: str, rest: list[str]) -> int:
         from gen.memory import main as memory
 
         return memory(rest)
+    if command == "measure":
+        from gen.measure.command import main as measure
+
+        return measure(rest)
     wants_help = command in ("-h", "--help", "help")
     print(USAGE, file=sys.stdout if wants_help else sys.stderr)
     return 0 if wants_help else 2

@@ -10,6 +10,8 @@ from gen import io
 from gen.errors import CheckFailed, UserError
 from gen.paths import Site, shown
 
+MEASURED = "measured/"
+
 
 def recordings(site: Site) -> dict[str, Path]:
     """Every recording on disk: path below the data folder -> file."""
@@ -22,6 +24,11 @@ def recordings(site: Site) -> dict[str, Path]:
 def kept(site: Site) -> dict[str, str]:
     """What is kept by hand and no run makes, the table of models' geometry: path below the data folder -> SHA-256."""
     return {name: io.file_sha256(path) for name, path in recordings(site).items() if name.startswith("geometry/")}
+
+
+def taken(site: Site) -> dict[str, str]:
+    """What was measured and is never made again silently: path below the data folder -> SHA-256."""
+    return {name: io.file_sha256(path) for name, path in recordings(site).items() if name.startswith(MEASURED)}
 
 
 def mend(site: Site) -> str:
@@ -56,7 +63,7 @@ def verify(site: Site) -> dict[str, Any]:
         if got != files[name]:
             raise CheckFailed(
                 f"{where}: expected SHA-256 {files[name]} as in the manifest, got {got}; "
-                f"`git checkout` it or run `{mend(site)}`."
+                f"`git checkout` it or run `{'python -m gen measure --write' if name.startswith(MEASURED) else mend(site)}`."
             )
     expected = data_hash(files)
     if table["data_hash"] != expected:

@@ -9,8 +9,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from gen.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,6 +95,8 @@ def home() -> Path:
     try:
         if chosen:
             return Path(chosen).expanduser().absolute()
+        import platformdirs  # only here: a GPU is measured with nothing but torch installed
+
         return Path(platformdirs.user_cache_dir("kvref", appauthor=False))
     except RuntimeError:
         raise UserError(f"KVREF_HOME is {chosen!r}, but there is no such user: set it to the path of a folder.") from None

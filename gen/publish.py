@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gen import io, manifest
+from gen import io, manifest, measured
 from gen.errors import CheckFailed, UserError
 from gen.paths import Site, shown
 from gen.records import Comparison, Record, compare, environment
@@ -71,6 +71,7 @@ def check(site: Site, model_id: str, records: list[Record], *, complete: bool) -
         mend = one or manifest.mend(site)
         raise CheckFailed("the recomputed numbers differ:\n  " + "\n  ".join(lines) + f"\nIf that is right: {mend}")
     manifest.verify(site)
+    measured.check(measured.committed(site))  # their form: nothing is timed again
     where = f" at {found.worst_key}" if found.worst else ""
     return f"{found.numbers:,} numbers, worst deviation {found.worst:.2g}{where}"
 
@@ -83,7 +84,7 @@ def _record_name(site: Site, model_id: str, key: str) -> str:
 def write(site: Site, model_id: str, records: list[Record], *, complete: bool) -> str:
     """Write what changed, then the manifest; what was done, in a sentence. Killed halfway, it can be run again."""
     io.sweep(site.data)
-    files = _listed(site) | manifest.kept(site)
+    files = manifest.taken(site) | _listed(site) | manifest.kept(site)  # a measurement keeps the hash it was written with
     fresh = _documents(site, model_id, records)
     surplus = leftovers(site, model_id, records) if complete else []
     total = _total(site, fresh, surplus)

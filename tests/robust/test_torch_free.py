@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "gguf")
-RIGHT = ["gen.artefacts", "gen.draw", "gen.figures", "gen.listings", "gen.tables"]
+RIGHT = ["gen.artefacts", "gen.draw", "gen.figures", "gen.listings", "gen.measured", "gen.tables"]
 RIGHT += sorted(f"gen.site.{path.stem}" for path in (ROOT / "gen" / "site").glob("[a-z]*.py"))
 
 
