@@ -4,8 +4,9 @@ import pytest
 
 from gen import io, manifest
 from gen.errors import CheckFailed, UserError
+from gen.forms import UnknownKey, shown_as
 from gen.paths import Site
-from gen.tables import Records, UnknownKey, shown_as
+from gen.tables import Records
 from tests.gen.right.conftest import VALUES, write_data
 
 
