@@ -67,7 +67,7 @@ class Scheduler(Lifecycle):
         """Plan the next pass, which must be committed before another is planned. None: nobody waits or runs.
 
         Raises ``OutOfBlocks`` if nobody runs and the first in the queue does not fit: somebody else holds blocks of the
-        manager.
+        manager. Only then can there be a step without work, in which the last request steps back.
         """
         self._check_committed()
         draft = Draft(self.token_budget - len(self._running))
@@ -77,7 +77,7 @@ class Scheduler(Lifecycle):
                 self._serve(entry, 1 + draft.budget, draft)
         if not draft.preempted:
             self._admit(draft)
-        return self._plan(draft) if draft.work else None
+        return self._plan(draft) if draft.work or draft.preempted else None
 
     def _serve(self, entry: Entry, most: int, draft: Draft) -> None:
         """The next tokens of a request, if need be at the cost of those that came last, itself included."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kvref.errors import OutOfBlocks
 from kvref.plan.entry import Draft
 from kvref.plan.step import Step
 from tests.kvref.plan.fake import Bench, expected_reply
@@ -247,3 +248,21 @@ def test_an_abort_of_who_is_out_gives_back_everything(how: str) -> None:
     one.check_replies()
     assert one.manager.pool.used_blocks == 0
     assert how == "recompute" or one.manager.host.free_blocks == 16
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_blocks_that_somebody_else_takes_lose_nothing(how: str) -> None:
+    """A step without work still tells what moves; then there is an error, and once the blocks are back all goes on."""
+    one = tight(7, how)
+    one.submit("a", prompt(8), 9)
+    one.step()
+    one.manager.admit("theirs", list(prompt(20, 40)))
+    one.manager.append("theirs", list(prompt(20, 40)))
+    one.manager.confirm("theirs", 20)
+    step = one.step()
+    assert (step.work, step.preempted, len(step.swapped_out)) == ((), ("a",), 2 if how == "swap" else 0)
+    with pytest.raises(OutOfBlocks):
+        one.scheduler.step()
+    one.manager.free("theirs")
+    one.drain()
+    one.check_replies()

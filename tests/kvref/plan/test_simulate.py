@@ -89,13 +89,13 @@ def test_a_stop_id_that_is_drawn_ends_a_reply() -> None:
 
 
 def test_continuous_batching_beats_static_where_lengths_differ() -> None:
-    trace = default_trace(120, 40.0)
+    trace = default_trace(40, 40.0, reply_tokens=20)
     clock = step_clock(LLAMA3_8B, **DEVICE)
-    going = simulate(scheduler(512, 16, 512, 16), trace, clock)
-    static = simulate(StaticScheduler(KVManager(512, 16), max_requests=16, max_length=1024), trace, clock)
+    going = simulate(scheduler(512, 16, 512, 4), trace, clock)
+    static = simulate(StaticScheduler(KVManager(512, 16), max_requests=4, max_length=1024), trace, clock)
     assert [row.reply_tokens for row in going.requests] == [row.reply_tokens for row in static.requests]
     waits = [sum(row.ttft_ms or 0 for row in run.requests) for run in (going, static)]
-    assert 5 * waits[0] < waits[1]
+    assert 2 * waits[0] < waits[1]
     assert all(row.reserved_tokens >= row.stored_tokens for row in static.steps)
 
 
