@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gen import io, manifest, measured
+from gen.compare import Comparison, compare
 from gen.errors import CheckFailed, UserError
 from gen.paths import Site, shown
-from gen.records import Comparison, Record, compare, environment
+from gen.records import Record, environment
 
 FILE_LIMIT_BYTES = 400_000
 TOTAL_LIMIT_BYTES = 16_000_000

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gen import io
-from gen.records import TOLERANCE, Bound, Record, compare, declared
+from gen.compare import compare
+from gen.records import TOLERANCE, Bound, Record, declared
 
 FRESH: dict[str, Any] = {
     "k": [[0.123456, -1.75], [0.5, 2.0]],
