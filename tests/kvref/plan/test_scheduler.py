@@ -224,7 +224,7 @@ def test_blocks_that_somebody_else_holds_are_an_error_not_a_standstill() -> None
     one.manager.admit("theirs", list(prompt(9)))
     one.manager.append("theirs", list(prompt(9)))
     one.submit("a", prompt(4), 6)
-    with pytest.raises(OutOfBlocks, match="can give 1 blocks; 2 are needed"):
+    with pytest.raises(OutOfBlocks, match="Blocks needed: 2; the pool can give 1"):
         one.scheduler.step()
     one.manager.free("theirs")
     one.drain()
