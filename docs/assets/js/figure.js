@@ -28,7 +28,15 @@ export class KvFigure extends HTMLElement {
     this.context = JSON.parse(this.getAttribute("context") ?? "{}");
     this.#near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.wake(), { rootMargin: "300px" });
     this.#near.observe(this);
+    this.addEventListener("click", this.#press); // pressed before the module is here: it is waited for
   }
+
+  /** A button of the picture has the value that it leads to. @param {MouseEvent} event */
+  #press = (event) => {
+    const button = event.target instanceof Element ? event.target.closest(".kv-frame button") : null;
+    if (!(button instanceof HTMLElement) || button.hasAttribute("aria-disabled") || !button.dataset.for) return;
+    this.choose(new Map([[button.dataset.for, button.dataset.value ?? ""]]));
+  };
 
   disconnectedCallback() {
     this.#near?.disconnect();
@@ -77,10 +85,6 @@ export class KvFigure extends HTMLElement {
       const name = String(button.dataset.for);
       const field = this.fields().find((/** @type {any} */ one) => one.name === name);
       if (field) this.choose(new Map([[name, valueAt(field, placeOf(field) + Number(button.dataset.by))]]));
-    });
-    this.frame.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest("button") : null;
-      if (button?.dataset.for && !button.hasAttribute("aria-disabled")) this.choose(new Map([[button.dataset.for, button.dataset.value ?? ""]]));
     });
     for (const kind of ["pointerover", "focusin"])
       this.addEventListener(kind, () => this.#learn().then(() => this.#catchUp()), { once: true });

@@ -147,7 +147,7 @@ export function log({ world }) {
 }
 
 /** @param {Scene} scene */
-export function legend({ world }) {
+export function legend({ world, drives }) {
   const all = held(world);
   return { kind: "legend", items: [
     { swatch: "new", text: "written just now" },
@@ -155,5 +155,6 @@ export function legend({ world }) {
     { swatch: "found", text: "◆ full and written: can be found by its content" },
     ...(all.some((one) => one.state === "idle") ? [{ text: "idle: nobody holds it, and what is in it is kept until the room is needed" }] : []),
     { text: "ref: a table row that names the block" },
+    ...(drives ? [{ text: "Write other: the model’s second choice, as recorded · Share: the same prompt again" }] : []),
   ] };
 }
