@@ -5,7 +5,6 @@ here. Files of other architectures are not permuted. Knows nothing about models 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from kvref.config import ModelConfig
 from kvref.errors import CheckpointError
+from kvref.model import gguf_names
 
 
 class Contents(NamedTuple):
@@ -37,7 +37,7 @@ def read(path: str | Path) -> Contents:
     config = family.config(_Metadata(path, fields, architecture))
     config["tie_word_embeddings"] = "output.weight" not in tensors
     sizes = ModelConfig.from_dict(config)  # refuses sizes that no model has before anything is sized by them
-    names = family.names(sizes.layers)
+    names = family.names.of(sizes.layers)
     weights = {}
     for name, tensor in tensors.items():
         if name not in names:
@@ -148,62 +148,15 @@ def _as_conv1d(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
     return weight.T.contiguous() if name.startswith("blk.") and weight.ndim == 2 else weight
 
 
-@dataclass(frozen=True)
-class _Family:
-    """What llama.cpp's converter calls things, and what else it did to them."""
+class _Family(NamedTuple):
+    """How the files of an architecture become what Hugging Face has."""
 
     config: Callable[[_Metadata], dict[str, Any]]
     put_back: Callable[[str, Tensor, ModelConfig], Tensor]
-    kinds: tuple[str, ...]
-    outer: dict[str, str]
-    layer: str
-    inner: dict[str, str]
-
-    def names(self, layers: int) -> dict[str, str]:
-        """Hugging Face's name for every name in a file."""
-        names = dict(self.outer)
-        for number in range(layers):
-            names |= {f"blk.{number}.{a}": f"{self.layer}.{number}.{b}" for a, b in self.inner.items()}
-        return {f"{a}.{kind}": f"{b}.{kind}" for a, b in names.items() for kind in self.kinds}
+    names: gguf_names.Names
 
 
 _FAMILIES = {
-    "llama": _Family(
-        _llama_config,
-        _sorted_rows,
-        ("weight",),
-        {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"},
-        "model.layers",
-        {
-            "attn_norm": "input_layernorm",
-            "attn_q": "self_attn.q_proj",
-            "attn_k": "self_attn.k_proj",
-            "attn_v": "self_attn.v_proj",
-            "attn_output": "self_attn.o_proj",
-            "ffn_norm": "post_attention_layernorm",
-            "ffn_gate": "mlp.gate_proj",
-            "ffn_up": "mlp.up_proj",
-            "ffn_down": "mlp.down_proj",
-        },
-    ),
-    "gpt2": _Family(
-        _gpt2_config,
-        _as_conv1d,
-        ("weight", "bias"),
-        {
-            "token_embd": "transformer.wte",
-            "position_embd": "transformer.wpe",
-            "output_norm": "transformer.ln_f",
-            "output": "lm_head",
-        },
-        "transformer.h",
-        {
-            "attn_norm": "ln_1",
-            "attn_qkv": "attn.c_attn",
-            "attn_output": "attn.c_proj",
-            "ffn_norm": "ln_2",
-            "ffn_up": "mlp.c_fc",
-            "ffn_down": "mlp.c_proj",
-        },
-    ),
+    "llama": _Family(_llama_config, _sorted_rows, gguf_names.LLAMA),
+    "gpt2": _Family(_gpt2_config, _as_conv1d, gguf_names.GPT2),
 }
