@@ -250,9 +250,9 @@ FIGURES: tuple[Figure, ...] = (
         "learn/many-requests",
         "timeline",
         "A pool that runs out: requests give up their blocks and return.",
-        "Of six requests {val:many-requests.pool.recompute.totals.preemptions} are preempted. By recompute"
-        " {val:many-requests.pool.recompute.totals.tokens_again} tokens are computed a second time, and the last reply ends"
-        " after {val:many-requests.pool.recompute.totals.end_ms|.0f} ms; by swap after"
+        "{val:many-requests.pool.recompute.totals.preemptions} of {val:many-requests.example.short_requests} requests are"
+        " preempted. By recompute {val:many-requests.pool.recompute.totals.tokens_again} tokens are computed a second time,"
+        " and the last reply ends after {val:many-requests.pool.recompute.totals.end_ms|.0f} ms; by swap after"
         " {val:many-requests.pool.swap.totals.end_ms|.0f} ms.",
         options={"part": "pool"},
     ),

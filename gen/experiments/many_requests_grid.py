@@ -41,7 +41,7 @@ MAX_LENGTH = 4096  # of any request: what static batching reserves for each
 WHOLE = 8192  # a budget in which every prompt has room
 SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 BINS = 24
-SCALES = {"ttft_ms": [1, 10, 100, 1000, 10_000, 50_000], "itl_ms": [3, 5, 10, 20, 50, 70]}  # lines of a logarithmic scale
+SCALES = {"ttft_ms": [1, 10, 100, 1000, 10_000, 30_000], "itl_ms": [3, 5, 10, 20, 50, 100]}  # lines of a logarithmic scale
 KEPT = 1  # of the log of events, which nobody reads here
 
 # Where on the grid the page speaks of, and the parts of all waits that it names: first tokens are fewer than others.

@@ -17,8 +17,9 @@ const PARTS = /** @type {Record<string, Record<string, {text: string, runs: stri
 });
 const TITLES = /** @type {Record<string, string>} */ ({
   static: "Static batching", whole: "Continuous batching, whole prompts", chunks: "Continuous batching, prompts in chunks",
-  room: "Enough blocks for all", recompute: "Too few blocks: preempted by recompute", swap: "Too few blocks: preempted by swap",
+  room: "Enough blocks for all", recompute: "Too few blocks, preemption by recompute", swap: "Too few blocks, preemption by swap",
 });
+const BRIEF = /** @type {Record<string, string>} */ ({ room: "Enough blocks", recompute: "Recompute", swap: "Swap" });
 const WORDS = /** @type {Record<string, string>} */ ({
   waiting: "waits", prefill: "prefill", decode: "decode step", idle: "finished, its slot stands empty",
   preempted: "preempted: its blocks are gone", swapped: "preempted: its blocks are in the host’s memory", again: "prefill once more",
@@ -64,7 +65,7 @@ function summary({ names, runs }) {
   const [first, second] = runs;
   if (names[1] === "whole") return `Static: the last reply ends after ${ms(first.totals.end_ms)}, and ${percent(first.totals.idle_share)} of the slots’ time is empty. Continuous: after ${ms(second.totals.end_ms)}.`;
   if (names[1] === "chunks") return `Whole prompts: a reply stands still for up to ${ms(first.totals.longest_itl_ms)}. In chunks of at most ${whole(second.token_budget)} tokens a step: up to ${ms(second.totals.longest_itl_ms)}.`;
-  return runs.map((run, i) => `${TITLES[names[i]]}: ${run.totals.preemptions === 1 ? "1 preemption" : `${run.totals.preemptions} preemptions`}, done after ${ms(run.totals.end_ms)}.`).join(" ");
+  return runs.map((run, i) => `${BRIEF[names[i]]}: ${run.totals.preemptions === 0 ? "nobody gives way" : run.totals.preemptions === 1 ? "1 preemption" : `${run.totals.preemptions} preemptions`}, the last reply ends after ${ms(run.totals.end_ms)}.`).join(" ");
 }
 
 /** @param {number} time */

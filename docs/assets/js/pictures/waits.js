@@ -16,7 +16,7 @@ import { stops } from "./reads.js";
 const WAITS = /** @type {[string, string, string, number][]} */ ([["ttft_ms", "TTFT", "time to first token", 0.95], ["itl_ms", "ITL", "time between two tokens", 0.99]]);
 const SIDES = [0.05, 0.25, 0.5, 0.75]; // of the waits, those drawn beside the far one
 const NARROW = 0.01; // of the scale: a bar is never drawn narrower
-const ROOM = 0.155; // of the scale, for a figure below it
+const ROOM = 0.14; // of the scale, for a figure below it
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
 export function fields(_state, context) {
@@ -66,8 +66,9 @@ function quantile(scene, run, name, share) {
 /** @param {Scene} scene @param {State} state */
 function summary(scene, state) {
   const far = (/** @type {Schedule} */ run, /** @type {number} */ i) => `${time(quantile(scene, run, WAITS[i][0], WAITS[i][3]).value)}\u00a0ms`;
+  const part = (/** @type {number} */ i) => percent(WAITS[i][3]).replace(".0", "");
   const [now, uncut] = scene.chosen;
-  return `${whole(Number(state.requests_per_second))} requests a second, ${whole(Number(state.token_budget))} tokens a step: 95 of 100 first tokens come within ${far(now, 0)}, 99 of 100 others within ${far(now, 1)}. With whole prompts it is ${far(uncut, 0)} and ${far(uncut, 1)}.`;
+  return `${whole(Number(state.requests_per_second))} requests a second, ${whole(Number(state.token_budget))} tokens a step: ${part(0)} of first tokens come within ${far(now, 0)}, ${part(1)} of the others within ${far(now, 1)}. With whole prompts it is ${far(uncut, 0)} and ${far(uncut, 1)}.`;
 }
 
 /** @param {number} ms */
