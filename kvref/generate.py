@@ -24,7 +24,7 @@ Sample = Callable[[Tensor], int]
 def prefill(model: Transformer, cache: KVCache, prompt_ids: Ids, tap: Tap | None = None) -> NextLogits:
     """Every prompt token in one pass; the cache gains their rows. Returns the logits of the token that follows."""
     tokens = _tokens(prompt_ids, model.device)
-    return model(tokens, cache, tap=tap, last_only=True)[-1]  # all tokens at once
+    return model(tokens, cache, tap=tap, rows=(-1,))[-1]  # all tokens at once
 
 
 def decode_step(model: Transformer, cache: KVCache, token_id: int, tap: Tap | None = None) -> NextLogits:

@@ -6,9 +6,9 @@ of the length. Knows nothing about models.
 
 import torch
 
-from kvref.cache.view import DenseView, check_commit, check_length, check_rows
+from kvref.cache.view import DenseView, check_commit, check_length, check_rows, following
 from kvref.config import ModelConfig
-from kvref.shapes import NewKeys, NewValues
+from kvref.shapes import NewKeys, NewValues, Positions, TokenIds
 
 
 class ConcatCache:
@@ -25,6 +25,10 @@ class ConcatCache:
     def nbytes(self) -> int:
         """Bytes of all layers' rows; those of a pass that failed are not counted."""
         return sum(rows[: self.length].nbytes for rows in (*self.k, *self.v))
+
+    def begin(self, token_ids: TokenIds) -> Positions:
+        """Right behind the tokens that are there."""
+        return following(self.length, token_ids)
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Copy the old rows and the new ones into tensors one pass longer."""

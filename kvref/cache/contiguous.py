@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import torch
 
-from kvref.cache.view import DenseView, check_commit, check_length, check_rows
+from kvref.cache.view import DenseView, check_commit, check_length, check_rows, following
 from kvref.checks import whole
 from kvref.config import ModelConfig
 from kvref.errors import OutOfCapacity
-from kvref.shapes import NewKeys, NewValues
+from kvref.shapes import NewKeys, NewValues, Positions, TokenIds
 
 
 class ContiguousCache:
@@ -41,6 +41,10 @@ class ContiguousCache:
     def nbytes(self) -> int:
         """Bytes of both tensors, used or not."""
         return self.k.nbytes + self.v.nbytes
+
+    def begin(self, token_ids: TokenIds) -> Positions:
+        """Right behind the tokens that are there."""
+        return following(self.length, token_ids)
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """Write the new rows behind the old ones; see all of them."""

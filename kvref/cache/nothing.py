@@ -5,9 +5,9 @@ This is the left lane of the comparison: the model is the same, only what it rem
 
 from typing import ClassVar
 
-from kvref.cache.view import DenseView, check_length, check_rows
+from kvref.cache.view import DenseView, check_length, check_rows, following
 from kvref.config import ModelConfig
-from kvref.shapes import NewKeys, NewValues
+from kvref.shapes import NewKeys, NewValues, Positions, TokenIds
 
 
 class NoCache:
@@ -19,6 +19,10 @@ class NoCache:
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
+
+    def begin(self, token_ids: TokenIds) -> Positions:
+        """Every pass starts at position 0."""
+        return following(0, token_ids)
 
     def append(self, layer: int, k: NewKeys, v: NewValues) -> DenseView:
         """See the rows of this pass, and only them."""

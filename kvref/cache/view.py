@@ -1,7 +1,7 @@
 """What every cache is to the model, and the view through which its keys and values are read.
 
-A pass appends to each layer and reads through the view it gets back; ``commit`` at the end makes the new
-tokens part of the cache. Until then ``length`` has not moved, so a pass that fails halfway leaves the cache
+A pass begins with its tokens, appends to each layer and reads through the view it gets back; ``commit`` at the end
+makes the new tokens part of the cache. Until then ``length`` has not moved, so a pass that fails halfway leaves the cache
 as it was. Knows nothing about models.
 """
 
@@ -15,7 +15,7 @@ from kvref.checks import whole
 from kvref.config import ModelConfig
 from kvref.ops.attention import attend
 from kvref.ops.tap import Tap
-from kvref.shapes import Keys, NewKeys, NewValues, Positions, Queries, Values
+from kvref.shapes import Keys, NewKeys, NewValues, Positions, Queries, TokenIds, Values
 
 
 @runtime_checkable
@@ -51,6 +51,10 @@ class KVCache(Protocol):
         """Bytes of the tensors really held, used or not."""
         ...
 
+    def begin(self, token_ids: TokenIds) -> Positions:
+        """A pass over these tokens starts: see to room for them; the position of each."""
+        ...
+
     def append(self, layer: int, k: NewKeys, v: NewValues) -> View:
         """Take this pass's keys (rotated) and values for one layer; see them and all earlier ones."""
         ...
@@ -60,7 +64,7 @@ class KVCache(Protocol):
         ...
 
     def truncate(self, length: int) -> None:
-        """Forget all tokens but the first ``length``."""
+        """Forget all tokens but the first ``length``, and those of a pass that did not end."""
         ...
 
 
@@ -80,6 +84,11 @@ class DenseView:
     def attend(self, q: Queries, positions: Positions, tap: Tap | None = None) -> Queries:
         """The rows are in order and end with this pass, so how many queries there are says where they stand."""
         return attend(q, self.keys, self.values, self.scale, self.causal, tap, self.layer)
+
+
+def following(length: int, token_ids: Tensor) -> Tensor:
+    """Positions of tokens that follow ``length`` others: one sequence, nothing left out."""
+    return torch.arange(length, length + len(token_ids), device=token_ids.device)
 
 
 def check_rows(config: ModelConfig, layer: int, k: Tensor, v: Tensor, kept: torch.dtype) -> None:

@@ -1,8 +1,11 @@
 """The forward pass: token ids and a cache in, logits out.
 
-There is one model for every kind of cache and no branch on the kind: a layer appends its keys and values, and
-attends through the view it gets back. Knows nothing about text, files or sampling.
+There is one model for every kind of cache and no branch on the kind: the cache says where the tokens stand, a layer
+appends its keys and values and attends through the view it gets back. Whether the tokens are of one sequence or of many is
+the cache's to know. Knows nothing about text, files or sampling.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +14,7 @@ from kvref.cache.view import KVCache
 from kvref.config import ModelConfig
 from kvref.model.families import FAMILIES, Weights
 from kvref.ops.tap import Tap, observe
-from kvref.shapes import Logits, TokenIds
+from kvref.shapes import Logits, Positions, TokenIds
 
 
 class Transformer:
@@ -33,21 +36,34 @@ class Transformer:
         return self.parts.embedding.device
 
     @torch.inference_mode()
-    def __call__(self, token_ids: TokenIds, cache: KVCache, *, tap: Tap | None = None, last_only: bool = False) -> Logits:
+    def __call__(
+        self, token_ids: TokenIds, cache: KVCache, *, tap: Tap | None = None, rows: Sequence[int] | None = None
+    ) -> Logits:
         """Run the tokens that follow those in ``cache`` and keep their keys and values there.
 
-        Returns one row of logits a token, or with ``last_only`` just the last. Raises ``ValueError`` for no
-        tokens, ids outside the vocabulary, positions the model does not have or a cache made for another model;
-        the cache is then as it was.
+        Returns one row of logits a token, or only those of ``rows``, counted among these tokens. Raises ``ValueError``
+        for no tokens, ids outside the vocabulary, positions the model does not have or a cache made for another model;
+        the cache is then as it was, as after any other failure.
         """
         self.check(token_ids, cache)
-        positions = torch.arange(cache.length, cache.length + len(token_ids), device=self.device)
+        try:
+            positions = cache.begin(token_ids)
+            self._check_positions(positions)
+            logits = self._forward(token_ids, positions, cache, tap, rows)
+            cache.commit(len(token_ids))
+        except BaseException:
+            cache.truncate(cache.length)  # what the pass has reserved is given back
+            raise
+        return logits
+
+    def _forward(
+        self, token_ids: TokenIds, positions: Positions, cache: KVCache, tap: Tap | None, rows: Sequence[int] | None
+    ) -> Logits:
         x, rope = self.parts.embed(token_ids, positions), self.parts.positional.rope(positions)
         for layer in self.parts.layers:
             x = layer(x, positions, rope, cache, tap)
-        logits = self.parts.head(self.parts.norm(x[-1:] if last_only else x))
+        logits = self.parts.head(self.parts.norm(x if rows is None else x[list(rows)]))
         observe(tap, None, logits=logits)
-        cache.commit(len(token_ids))
         return logits
 
     def check(self, token_ids: Tensor, cache: KVCache) -> None:
@@ -63,6 +79,8 @@ class Transformer:
         if cache.config.cached_shape != self.config.cached_shape:
             expected, got = self.config.cached_shape, cache.config.cached_shape
             raise ValueError(f"cache: expected one for {expected} layers, KV heads and head_dim, got one for {got}.")
-        needed, there = cache.length + len(token_ids), self.config.max_positions
+
+    def _check_positions(self, positions: Positions) -> None:
+        needed, there = int(positions.max()) + 1, self.config.max_positions
         if needed > there:
             raise ValueError(f"token_ids: the model has {there} positions, {needed} tokens do not fit.")

@@ -73,11 +73,12 @@ def test_keys_of_a_llama_are_kept_after_rotation_and_gpt2_s_as_projected() -> No
         assert not torch.equal(k[0], k[1])
 
 
-def test_last_only_is_the_last_row() -> None:
+@pytest.mark.parametrize("rows", [[-1], [1, 4], [5, 0, 0], []])
+def test_logits_of_some_rows_only(rows: list[int]) -> None:
     model, ids = tiny.model(), tiny.ids(tiny.LLAMA, 6)
-    every, last = model(ids, cache_of(tiny.LLAMA)), model(ids, cache_of(tiny.LLAMA), last_only=True)
-    assert last.shape == (1, 53)
-    torch.testing.assert_close(last, every[-1:], rtol=0, atol=1e-12)
+    every, some = model(ids, cache_of(tiny.LLAMA)), model(ids, cache_of(tiny.LLAMA), rows=rows)
+    assert some.shape == (len(rows), 53)
+    torch.testing.assert_close(some, every[rows], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
