@@ -28,6 +28,7 @@ const LEGEND = /** @type {Record<string, string>} */ ({
   waiting: "waits for a slot", prefill: "prefill, a box for each chunk", decode: "decode steps, each ends with a token", idle: "finished, but its slot stands empty",
   preempted: "preempted, blocks dropped", again: "prefill once more", swapped: "preempted, blocks kept by the host",
 });
+const LEAST = 0.04; // of the height: the few tokens of replies are not lost beside a prompt's
 const STEPS = [10, 20, 50, 100, 200, 500, 1000]; // ms between two lines of the scale
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -138,8 +139,10 @@ function spanRows({ file, part, names, runs }, i, id) {
 function tokens({ file, part, names, runs, end, most }, i, marks) {
   const { steps, totals, token_budget: budget } = runs[i];
   const spans = steps.start_ms.flatMap((/** @type {number} */ start, /** @type {number} */ s) => {
-    const [at, to, low, high] = [start / end, steps.end_ms[s] / end, steps.prefill_tokens[s] / most, (steps.prefill_tokens[s] + steps.decode_tokens[s]) / most];
-    return [...(low > 0 ? [{ look: "prefill", at, to, low: 0, high: low }] : []), ...(high > low ? [{ look: "decode", at, to, low, high: Math.max(high, low + 0.05) }] : [])];
+    const [at, to, prompts] = [start / end, steps.end_ms[s] / end, steps.prefill_tokens[s] / most];
+    const top = Math.max(prompts + steps.decode_tokens[s] / most, LEAST);
+    const replies = steps.decode_tokens[s] > 0 ? [{ look: "decode", at, to, low: Math.min(prompts, top - LEAST), high: top }] : [];
+    return [...(prompts > 0 ? [{ look: "prefill", at, to, low: 0, high: prompts }] : []), ...replies];
   });
   const limit = budget !== null && budget <= most ? [{ look: "limit", at: 0, to: 1, low: 0, high: budget / most }] : [];
   return {

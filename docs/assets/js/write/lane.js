@@ -8,13 +8,13 @@ import { round } from "./shapes.js";
 /** @typedef {{look: string, at: number, to: number, low?: number, high?: number}} Span  from 0 to 1, low and high counted from below */
 
 const LINES = new Set(["waiting", "preempted", "swapped"]); // nothing is computed meanwhile
-const STRIPES = new Set(["idle", "again", "move"]); // broad lines, dashed or not
+const STRIPES = new Set(["idle", "again"]); // broad, dashed lines
 const SHAPES = /** @type {Record<string, [number, number]>} */ ({ decode: [0.24, 0.76], idle: [0.24, 0.76], spread: [0.42, 0.58], most: [0.22, 0.78] });
 const FULL = /** @type {[number, number]} */ ([0.08, 0.92]);
 const [WIDE, TALL] = [1000, 100]; // of the stretched drawing
 
 /** What is drawn last lies on top. */
-const ORDER = ["mark", "waiting", "preempted", "swapped", "idle", "spread", "most", "used", "unused", "prefill", "again", "decode", "tick", "cut", "move", "stop", "middle", "far", "limit"];
+const ORDER = ["mark", "waiting", "preempted", "swapped", "idle", "spread", "most", "used", "unused", "prefill", "again", "decode", "tick", "cut", "stop", "middle", "far", "limit"];
 
 /** Paths by look. @param {{spans: Span[], marks?: {at: number}[]}} cell @param {number} x @param {number} y @param {number} w @param {number} h
  *  @returns {Map<string, string>} */
@@ -62,4 +62,4 @@ export const LANE_STYLE = `[class^="s-"]{fill:none}.s-mark{stroke:${LIGHT.hair}}
   + `.s-tick{stroke:${LIGHT.new};stroke-width:1.5}.s-cut{stroke:${LIGHT.paper};stroke-width:1.5}.s-waiting{stroke:${LIGHT.line};stroke-width:1.5;stroke-dasharray:1.5 3}`
   + `.s-idle{stroke:${LIGHT.again};stroke-width:10;stroke-dasharray:1.5 3}.s-again{stroke:${LIGHT.plain};stroke-width:17;stroke-dasharray:2 2}.s-preempted{stroke:${LIGHT.negative};stroke-width:2;stroke-dasharray:1.5 3}`
   + `.s-swapped{stroke:${LIGHT.negative};stroke-width:2;stroke-dasharray:7 3}.s-stop{stroke:${LIGHT.ink};stroke-width:3}.s-used{fill:${mix(LIGHT.plain, 0.4)}}.s-unused{fill:${LIGHT.hair}}.s-limit{stroke:${LIGHT.ink};stroke-dasharray:3 2}`
-  + `.s-spread{fill:${LIGHT.line}}.s-middle{stroke:${LIGHT.paper};stroke-width:3}.s-far{stroke:${LIGHT.new};stroke-width:3}.s-move{stroke:${LIGHT.ink};stroke-width:18}`;
+  + `.s-spread{fill:${LIGHT.line}}.s-middle{stroke:${LIGHT.paper};stroke-width:3}.s-far{stroke:${LIGHT.new};stroke-width:3}`;
