@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kvref.cache.concat import ConcatCache
     from kvref.cache.contiguous import ContiguousCache
     from kvref.cache.nothing import NoCache
+    from kvref.cache.paged import PagedCache
     from kvref.cache.view import DenseView, KVCache, View
     from kvref.config import ModelConfig
     from kvref.errors import CheckpointError, OutOfBlocks, OutOfCapacity
@@ -39,6 +40,7 @@ _HOME = {
     "NoCache": "kvref.cache.nothing",
     "OutOfBlocks": "kvref.errors",
     "OutOfCapacity": "kvref.errors",
+    "PagedCache": "kvref.cache.paged",
     "PrefixIndex": "kvref.plan.prefix",
     "Recorder": "kvref.ops.tap",
     "Request": "kvref.plan.request",
@@ -67,6 +69,7 @@ __all__ = [
     "NoCache",
     "OutOfBlocks",
     "OutOfCapacity",
+    "PagedCache",
     "PrefixIndex",
     "Recorder",
     "Request",

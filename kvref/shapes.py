@@ -20,6 +20,7 @@ NewValues = Float[Tensor, "q_len kv_heads head_dim"]
 Keys = Float[Tensor, "kv_len kv_heads head_dim"]
 Values = Float[Tensor, "kv_len kv_heads head_dim"]
 Scores = Float[Tensor, "q_len query_heads kv_len"]
+LogSums = Float[Tensor, "q_len query_heads"]
 Allowed = Bool[Tensor, "q_len kv_len"]
 Attended = tuple[Scores, Scores, Queries]
 
