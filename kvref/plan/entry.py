@@ -20,7 +20,7 @@ class Entry:
     request: Request
     tokens: list[int]  # the prompt, then the reply
     status: Status = "waiting"
-    length: int = 0  # tokens that have slots
+    length: int = 0  # tokens that have slots, while it is running or swapped out
     admissions: int = 0
     preemptions: int = 0
     cached_tokens: int = 0

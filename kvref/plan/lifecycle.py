@@ -176,7 +176,7 @@ class Lifecycle:
         self._swapped_count -= entry.status == "swapped"
         for queue in (self._running, self._waiting, self._returning):
             queue.pop(name, None)
-        entry.status, entry.finish_reason, entry.length = "finished", reason, 0
+        entry.status, entry.finish_reason = "finished", reason
 
     def _known(self, request_id: str) -> Entry:
         if request_id not in self._entries:

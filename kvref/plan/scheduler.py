@@ -108,7 +108,7 @@ class Scheduler(Lifecycle):
             self._swapped_count += 1
         else:
             self.manager.free(name)
-            entry.status, entry.length = "waiting", 0
+            entry.status = "waiting"
         self._returning[name] = entry
         self._returning.move_to_end(name, last=False)  # it came before all that were preempted before it
         draft.preempted.append(name)

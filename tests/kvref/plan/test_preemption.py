@@ -233,6 +233,19 @@ def test_what_a_preempted_request_finds_of_its_own_is_no_hit() -> None:
     assert (report.cached_tokens, report.preemptions) == (0, 1)
 
 
+def test_prompt_logprobs_are_computed_once() -> None:
+    """While a prompt is computed nothing is read; once its logits were there, a preempted reply may be found."""
+    one = tight(16, chunk_tokens=6)
+    one.submit("a", prompt(9), 4, prompt_logprobs=True)
+    one.step()
+    assert force(one, "a").work[0].start == 0
+    one.step()
+    assert len(one.reply("a")) == 1
+    assert force(one, "a").work[0].start == 8
+    one.drain()
+    one.check_replies()
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_an_abort_of_who_is_out_gives_back_everything(how: str) -> None:
     one = tight(7, how)
