@@ -51,8 +51,11 @@ def _compare_file(path: Path, record: Record) -> Comparison:
 
 
 def leftovers(site: Site, model_id: str, records: Iterable[Record]) -> list[Path]:
-    """Files of this model that a complete run does not make. A site of the reader's own holds one model only."""
-    made = {site.record(model_id, record.id) for record in records}
+    """Files of this model that a complete run does not make. A site of the reader's own holds one model only.
+
+    Measurements are never among them.
+    """
+    made = {site.record(model_id, record.id) for record in records} | {site.data / name for name in manifest.taken(site)}
     folder = site.model_folder(model_id) if site.published else site.data
     return [path for path in manifest.recordings(site).values() if path.is_relative_to(folder) and path not in made]
 

@@ -120,5 +120,5 @@ def _tensors(thing: object) -> Iterator[Tensor]:
     elif is_dataclass(thing) and not isinstance(thing, type):
         for field in fields(thing):
             yield from _tensors(getattr(thing, field.name))
-    elif type(thing).__module__.startswith("kvref."):
+    elif type(thing).__module__.startswith(("kvref.", "gen.")):
         yield from _tensors(list(vars(thing).values()))

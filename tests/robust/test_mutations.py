@@ -115,7 +115,7 @@ def test_spoilt_data(seed: int, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
     victim.write_bytes(after)
     if before == after or json_equal(before, after):
         return
-    with pytest.raises(UserError, match=r"gen run"):
+    with pytest.raises(UserError, match=r"gen (run|measure)"):
         manifest.verify(site)
     with pytest.raises(UserError):
         draw(site)

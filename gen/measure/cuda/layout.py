@@ -4,7 +4,7 @@
 layer; only how a matrix lies in memory is chosen here, by timing both ways on the largest one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,12 +19,11 @@ from kvref.model.layers import GeluMLP, Layer, Linear, RMSNorm, SwiGLU
 from kvref.model.transformer import Transformer
 
 
-@dataclass(frozen=True)
-class FusedNorm:
+class FusedNorm(RMSNorm):
     """RMSNorm in torch's one kernel; `kvref`'s own takes five, which is quicker on a CPU and slower here."""
 
-    gain: Tensor
-    eps: float
+    def __init__(self, norm: RMSNorm, eps: float, dtype: torch.dtype) -> None:
+        self.gain, self.eps = (norm.gain / len(norm.gain) ** 0.5).to(dtype), eps
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise each token's row."""
@@ -79,6 +78,6 @@ def _mlp_matrices(layer: Layer) -> tuple[Linear, Linear]:
 
 
 def _norm(model: Transformer, norm: Any) -> Any:
-    if not isinstance(norm, RMSNorm):
+    if not isinstance(norm, RMSNorm) or isinstance(norm, FusedNorm):
         return norm
-    return FusedNorm((norm.gain / len(norm.gain) ** 0.5).to(model.dtype), model.config.norm_eps)
+    return FusedNorm(norm, model.config.norm_eps, model.dtype)

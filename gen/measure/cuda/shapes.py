@@ -38,7 +38,7 @@ GPT2 = ModelConfig("gpt2", 50_257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5)
 LLAMA3 = ModelConfig("llama", 128_256, 4096, 32, 32, 8, 128, 14_336, 131_072, 1e-5, rope_theta=500_000.0, tied_head=False)
 
 SHAPES = (
-    Shape("gpt2-small", "GPT-2 small", GPT2, _sizes((128, 512, 1024), {128: POWERS, 1024: POWERS})),
+    Shape("gpt-2-small", "GPT-2 small", GPT2, _sizes((128, 512, 1024), {128: POWERS, 1024: POWERS})),
     Shape("smollm2-135m", "SmolLM2-135M", SMOLLM2, _sizes((128, 512, 2048, 8192), {256: POWERS, 1024: POWERS, 8192: (1,)})),
     Shape(
         "llama-3-8b",
