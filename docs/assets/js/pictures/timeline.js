@@ -87,7 +87,7 @@ function schedule(scene, i) {
   const more = ids.flatMap((id) => spanRows(scene, i, id));
   return [
     { kind: "title", text: `${TITLES[names[i]]}: done after ${ms(run.totals.end_ms)}` },
-    { kind: "table", name: "requests", look: "lanes", corner: "", label: `${TITLES[names[i]]}: each request over time`, more,
+    { kind: "table", name: "requests", look: "lanes", corner: "request", label: `${TITLES[names[i]]}: each request over time`, more,
       columns: [{ text: "time →" }, { text: "TTFT", sub: "ms", look: "count" }, { text: "longest ITL", sub: "ms", look: "count" }], rows, part },
   ];
 }
