@@ -1,7 +1,10 @@
 """Pool and index kept in step: rows of a table take a block, hold one together with others, give one up.
 
 A block that nobody holds is idle if the index knows its content, else free; idle blocks are evicted only once no free one is
-left. Every step is written to the log. Knows nothing about what a request is allowed to do.
+left. Rows are released from the tail, so that a block that precedes an idle one is held or goes later: what stands in the
+index can be found. Only a write into a block that could be found (copy-on-write, by its one holder) can leave what follows
+it out of reach until that content is computed again. Every step is written to the log. Knows nothing about what a request
+is allowed to do.
 """
 
 from collections import deque
