@@ -33,7 +33,8 @@ class Sizes:
     block_tokens: int = 16
     paged: tuple[int, ...] = (128, 1024, 4096)
     held_tokens: int = 4096  # of the caches whose memory is read
-    others: tuple[int, ...] = (16, 512, 2048)  # contexts at which transformers is timed too
+    others: tuple[int, ...] = (16, 512, 2048)  # contexts at which a step of transformers is timed too
+    other_prompts: tuple[int, ...] = (16, 512)  # and prompts
     reply_tokens: int = 16
     reply_rounds: int = 16
 
@@ -52,6 +53,7 @@ QUICK = Sizes(
     paged=(64,),
     held_tokens=64,
     others=(8, 32),
+    other_prompts=(8,),
     reply_tokens=4,
     reply_rounds=ROUNDS,
 )

@@ -21,8 +21,10 @@ from gen.measure.bench import Bench
 from gen.measure.predict import LARGE_PERCENT
 from kvref.cache.concat import ConcatCache
 from kvref.cache.contiguous import ContiguousCache
+from kvref.cache.paged import PagedCache
 from kvref.cache.view import KVCache
 from kvref.plan import cost
+from kvref.plan.manager import KVManager
 
 STATM = Path("/proc/self/statm")
 DTYPES = (torch.float32, torch.bfloat16)
@@ -34,6 +36,7 @@ def measure(bench: Bench) -> dict[str, Any]:
     own = bench.model.dtype
     caches = {f"contiguous-{str(dtype).removeprefix('torch.')}": _contiguous(bench, tokens, dtype) for dtype in DTYPES}
     caches |= {f"concat-{str(own).removeprefix('torch.')}": _concat(bench, tokens)}
+    caches |= {f"paged-{str(own).removeprefix('torch.')}": _paged(bench, tokens)}
     predicted, held = cost.parameters(bench.config) * own.itemsize, _storages(bench.model)
     return {
         **bench.facts,
@@ -62,7 +65,20 @@ def _concat(bench: Bench, tokens: int) -> dict[str, Any]:
     return _held(bench, make, tokens * cost.kv_bytes_per_token(bench.config, bench.model.dtype.itemsize))
 
 
-def _held(bench: Bench, make: Callable[[], KVCache], predicted: int) -> dict[str, Any]:
+def _paged(bench: Bench, tokens: int) -> dict[str, Any]:
+    """As many whole blocks as the tokens need."""
+    size = bench.sizes.block_tokens
+    blocks = -(-tokens // size)
+
+    def make() -> PagedCache:
+        cache = PagedCache(bench.config, KVManager(blocks, size), dtype=bench.model.dtype, device=bench.device)
+        cache.blocks.zero_()
+        return cache
+
+    return _held(bench, make, blocks * size * cost.kv_bytes_per_token(bench.config, bench.model.dtype.itemsize))
+
+
+def _held(bench: Bench, make: Callable[[], object], predicted: int) -> dict[str, Any]:
     """Make a cache and count what there is more than before."""
     before = _device_bytes(bench.device)
     cache = make()

@@ -82,8 +82,7 @@ def copies(k: Tensor, v: Tensor) -> Work:
 @torch.inference_mode()
 def fill(cache: KVCache, model: Transformer, tokens: int) -> None:
     """Append random rows: how long a step takes does not depend on the keys it reads."""
-    if begin := getattr(cache, "begin", None):
-        begin(torch.zeros(tokens, dtype=torch.int64, device=model.device))
+    cache.begin(torch.zeros(tokens, dtype=torch.int64, device=model.device))
     config = model.config
     for layer in range(config.layers):
         cache.append(layer, *(noise(model, tokens, config.kv_heads, config.head_dim) for _ in range(2)))

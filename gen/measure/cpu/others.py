@@ -39,13 +39,14 @@ def oracle(folder: Path, bench: Bench) -> Any:
 
 def measure(bench: Bench, model: Any) -> dict[str, Any]:
     """Values of the record `others`."""
-    contexts = bench.within(bench.sizes.others)
+    contexts, prompts = bench.within(bench.sizes.others), bench.within(bench.sizes.other_prompts)
     return {
         **bench.facts,
         "contexts": contexts,
+        "prompts": prompts,
         "lanes": list(LANES),
         "decode": {str(context): _step(bench, model, context) for context in contexts},
-        "prefill": {str(context): _prefill(bench, model, context) for context in contexts},
+        "prefill": {str(tokens): _prefill(bench, model, tokens) for tokens in prompts},
     }
 
 

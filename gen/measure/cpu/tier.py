@@ -9,7 +9,7 @@ from gen.errors import UserError
 from gen.measure import batches, memory, passes
 from gen.measure.bench import QUICK, Bench, Sizes
 from gen.measure.clock import HostTimer
-from gen.measure.cpu import decode, others, pays, reply
+from gen.measure.cpu import decode, others, paged, pays, reply
 from gen.measure.device import processor
 from gen.measure.jobs import Job, Subject
 from gen.measure.store import Store
@@ -64,6 +64,7 @@ def _own_jobs(ending: str) -> list[Job]:
         ("prefill", "measure/predicted", "A prompt in one pass, against its length", passes.prefills),
         ("decode", "measure/predicted", "A decode step against its context, with three caches", decode.measure),
         ("pays", "measure/predicted", "Where a cache starts to pay, and where it does not", pays.measure),
+        ("paged", "measure/predicted", "Keys and values in blocks against in one piece", paged.measure),
         ("batch", "measure/predicted", "A decode step of several sequences together", batches.measure),
         ("memory", "measure/predicted", "Bytes of caches, predicted and counted by the device", memory.measure),
     ]

@@ -22,7 +22,7 @@ from gen.paths import ROOT
 from tests.robust import tiny
 
 ENDING = "tiny"
-KINDS = ("products", "prefill", "decode", "pays", "batch", "memory", "others", "budget")
+KINDS = ("products", "prefill", "decode", "pays", "paged", "batch", "memory", "others", "budget")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small(build: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Even smaller sizes and one thread; the folder into which quick results go."""
-    sizes = replace(QUICK, moved_bytes=2**16, square=32, contexts=(4, 24), prompts=(4, 16), paged=(16,), others=(6,))
+    sizes = replace(QUICK, moved_bytes=2**16, square=32, contexts=(4, 24), prompts=(4, 16), paged=(24,), others=(6,))
     monkeypatch.setattr(processor, "QUICK", sizes)
     monkeypatch.setattr(device, "THREADS", 1)
     monkeypatch.setattr(processor, "processor", lambda: device.processor(1))
@@ -81,6 +81,8 @@ def _makes_sense(values: dict[str, dict[str, Any]]) -> None:
     assert values["memory"]["caches"]["contiguous-float32"]["tensor_bytes"] == values["memory"]["tokens"] * token
     assert values["memory"]["caches"]["contiguous-bfloat16"]["error_percent"] == 0.0
     assert abs(values["memory"]["weights"]["error_percent"]) < 1
+    assert (values["paged"]["at"]["24"]["blocks"], values["paged"]["at"]["24"]["tail_tokens"]) == (2, 8)
+    assert values["paged"]["at"]["24"]["shuffled_attention_ratio"]["bound"] == 1.15
     assert values["budget"]["products_share"]["bound"] == 0.8
     assert values["budget"]["speedup"]["bound"] == 1.4
     assert set(values["others"]["decode"]["6"]) == {"kvref", "dynamic", "static", "dynamic_ratio", "static_ratio"}
