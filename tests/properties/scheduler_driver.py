@@ -182,12 +182,22 @@ class Driver(Bench):
             assert report.cached_tokens == self.cached[name]
             assert self.static or step.number <= self.deadline[name], f"{name} took too long"
             self.ended(name)
+        self.check_queues()
         self.manager.check()
         pool = self.manager.pool
         assert pool.free_blocks + pool.idle_blocks + pool.used_blocks + pool.reserved_blocks == pool.total_blocks
         self.model.poison()
 
     # --- rules
+
+    def check_queues(self) -> None:
+        """Everybody who is there is in one queue, in the order of submission, and counted there."""
+        scheduler, counts = self.scheduler, self.scheduler.counts
+        queues = scheduler.waiting, scheduler.running, scheduler.swapped
+        assert [len(queue) for queue in queues] == [counts.waiting, counts.running, counts.swapped]
+        for queue, status in zip(queues, ("waiting", "running", "swapped"), strict=True):
+            assert list(queue) == [name for name in self.alive if scheduler.report(name).status == status]
+        assert sum(map(len, queues)) == len(self.alive)
 
     def check_step(self, step: Step, before: tuple[str, ...]) -> None:
         """What holds for every scheduler."""

@@ -7,7 +7,7 @@ import pytest
 
 from kvref.config import ModelConfig
 from kvref.plan.clock import step_clock
-from kvref.plan.cost import decode_cost, least_seconds, prefill_cost
+from kvref.plan.cost import decode_cost, least_seconds, prefill_cost, step_cost
 from kvref.plan.manager import KVManager
 from kvref.plan.request import Request
 from kvref.plan.scheduler import Scheduler
@@ -120,6 +120,21 @@ def test_a_step_takes_what_its_pass_costs(config: ModelConfig) -> None:
         step = one.step()
         assert clock(step) == 1000 * least_seconds(cost, 989.5e12, 3.35e12)
         one.commit(step, {"a": 1})
+
+
+def test_a_copy_is_read_and_written() -> None:
+    times = {}
+    for design in ("full-blocks", "copy-on-write"):
+        one = Scheduler(KVManager(16, 4, design=design), token_budget=32, max_requests=4)
+        one.submit(Request("a", tuple(range(8)), 3))
+        one.commit(one.step(), {"a": 1})
+        one.submit(Request("b", tuple(range(8)), 3))
+        step = one.step()
+        pieces = [(work.start, len(work.token_ids), work.samples) for work in step.work]
+        passed = 1000 * least_seconds(step_cost(LLAMA3_8B, pieces, 2), 989.5e12, 3.35e12)
+        times[design] = step_clock(LLAMA3_8B, **DEVICE)(step) - passed
+    assert times["full-blocks"] == 0
+    assert times["copy-on-write"] == pytest.approx(1000 * 2 * 3 * 131_072 / 3.35e12)
 
 
 def test_a_swap_takes_the_link() -> None:
