@@ -2,14 +2,18 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.site import looks
 from tests.site.pages import NOT_BUILT, ROOT, SITE, prefix
 from tests.site.serve import Server
 from tests.site.visit import Visit
+
+AnyLook = TypeVar("AnyLook", bound=looks.Look)
 
 QUIET = [
     "--no-sandbox",
@@ -72,13 +76,64 @@ class Visitor:
         touch: bool = False,
     ) -> Visit:
         """Open `address` (below the site's prefix) in a new page and wait until it is at rest."""
+        return self.blank(width=width, scheme=scheme, scripts=scripts, motion=motion, touch=touch).go(address)
+
+    def blank(
+        self,
+        *,
+        width: int = 1280,
+        scheme: str = "light",
+        scripts: bool = True,
+        motion: str = "no-preference",
+        touch: bool = False,
+    ) -> Visit:
+        """A new page that has gone nowhere yet."""
         page = self.context(width, scheme, scripts, motion, touch).new_page()
         self.open_pages.append(page)
-        return Visit(page, self.server).go(address)
+        return Visit(page, self.server, scripts)
 
     def close_pages(self) -> None:
         while self.open_pages:
             self.open_pages.pop().close()
+
+
+class Looks:
+    """Looks at a page once as each kind of reader, however many tests ask; what went wrong then is told to each of them."""
+
+    def __init__(self, visitor: Visitor) -> None:
+        self.visitor = visitor
+        self.known: dict[tuple[str, str], looks.Look | Exception] = {}
+
+    def look(self, kind: Callable[..., AnyLook], page: str) -> AnyLook:
+        key = (kind.__name__, page)
+        if key not in self.known:
+            try:
+                self.known[key] = kind(self.visitor.blank, page)
+            except Exception as problem:
+                self.known[key] = problem
+            self.visitor.close_pages()
+        found = self.known[key]
+        if isinstance(found, Exception):
+            raise AssertionError(f"{page or 'index'} could not be looked at ({kind.__name__}): {found}") from found
+        return found  # type: ignore[return-value]
+
+    def desk(self, page: str) -> looks.Desk:
+        return self.look(looks.desk, page)
+
+    def phone(self, page: str) -> looks.Phone:
+        return self.look(looks.phone, page)
+
+    def still(self, page: str) -> looks.Still:
+        return self.look(looks.still, page)
+
+    def paper(self, page: str) -> looks.Paper:
+        return self.desk(page).paper or self.look(looks.paper, page)
+
+
+@pytest.fixture(scope="session")
+def look(all_visits: Visitor) -> Looks:
+    """Facts of each page, gathered at the first question."""
+    return Looks(all_visits)
 
 
 @pytest.fixture(scope="session")
