@@ -1,9 +1,9 @@
 """Continuous batching: which requests a pass serves, with how many tokens each, and who has to step back when blocks run out.
 
-Requests are served in the order in which they were submitted, and this is all there is to fairness: who came first is never
-preempted for who came later, and who was preempted returns before anybody new is admitted. So the oldest request gets on in
-every step, and every request becomes the oldest. Deterministic: the same calls give the same steps. Knows no tensors and no
-clock.
+Requests are served in the order in which they were submitted, and this is all there is to fairness: who came first is
+never preempted for who came later, and who was preempted returns before anybody new is admitted. So the oldest request
+gets on in every step, and everybody becomes the oldest: a request ends at most prompt + ``max_new_tokens`` + 1 steps after all
+older ones have. Deterministic: the same calls give the same steps. Knows no tensors and no clock.
 
 The admission rule. A request is admitted when the pool can give every running request and the newcomer the blocks for all
 tokens that they have now (prompt, and reply so far), and one block more for each that is not at its full length then. Blocks
