@@ -34,7 +34,7 @@ const STEPS = [10, 20, 50, 100, 200, 500, 1000]; // ms between two lines of the 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
 export function fields(_state, context) {
   const options = Object.entries(PARTS[partOf(context)]).map(([value, { text }]) => ({ value, text }));
-  return [{ name: "compare", label: "Compare", kind: "choice", value: options[0].value, options }];
+  return [{ name: "compare", label: "Schedules", kind: "choice", value: options[0].value, options }];
 }
 
 /** @param {Context} context */

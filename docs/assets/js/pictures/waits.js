@@ -23,7 +23,7 @@ export function fields(_state, context) {
   const { grid } = context;
   const middle = (/** @type {number[]} */ values) => values[values.length >> 1];
   const field = (/** @type {keyof Grid} */ name, /** @type {string} */ label) => ({ ...stops(name, label, grid[name], middle(grid[name]), /** @type {any} */ (context)) });
-  return [field("requests_per_second", "Requests a second"), field("token_budget", "Token budget"), field("pool_tokens", "Pool, in tokens"), field("block_tokens", "Block, in tokens")];
+  return [field("requests_per_second", "Requests a second"), field("token_budget", "Token budget"), field("pool_tokens", "Pool size"), field("block_tokens", "Block size")];
 }
 
 /** @param {State} state @param {Context} context */

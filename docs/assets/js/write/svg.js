@@ -4,6 +4,7 @@
 
 import { escape } from "../format.js";
 import { LIGHT, TINT, mix } from "../palette.js";
+import { heads } from "./heads_svg.js";
 import { LANE_STYLE, sample, sized } from "./lane.js";
 import { log, pool, presses, sums } from "./pool_svg.js";
 import { MONO, SANS, box, round, short, text, wrap } from "./shapes.js";
@@ -12,13 +13,13 @@ const WIDTH = 760;
 const GAP = 14;
 const LOOKS = /** @type {Record<string, {cell: number, row: number, head: number}>} */ ({
   numbers: { cell: 54, row: 22, head: 84 }, tint: { cell: 21, row: 15, head: 92 }, squares: { cell: 15, row: 18, head: 64 },
-  matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 }, lanes: { cell: 480, row: 24, head: 110 },
+  matrix: { cell: 42, row: 24, head: 84 }, plain: { cell: 120, row: 22, head: 220 }, bars: { cell: 480, row: 24, head: 190 }, lanes: { cell: 450, row: 24, head: 138 },
 });
 const UNBOXED = new Set(["sign", "clip", "found"]); // said in words on the page too
 const WIDE = /** @type {Record<string, number>} */ ({ text: 80, count: 50, wide: 92, exact: 176 });
 export const STYLE = `text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;font-size:12px;fill:${LIGHT.ink}}`
   + `.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}.muted{fill:${LIGHT.muted}}.axis,.muted-line{stroke:${LIGHT.line};fill:none}`
-  + `.hair{stroke:${LIGHT.hair};fill:none}.on{stroke:${LIGHT.paper};stroke-width:4px;stroke-linejoin:round;paint-order:stroke}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again"].map((role) =>
+  + `.hair{stroke:${LIGHT.hair};fill:none}.on{stroke:${LIGHT.paper};stroke-width:4px;stroke-linejoin:round;paint-order:stroke}` + ["query", "key", "value", "weight", "new", "muted", "negative", "plain", "again", "copied"].map((role) =>
     `.l-${role}{stroke:${LIGHT[/** @type {"query"} */ (role)]};fill:none}.f-${role}{fill:${LIGHT[/** @type {"query"} */ (role)]}}`).join("") + LANE_STYLE;
 
 /** @typedef {{height: number, body: string, width?: number}} Drawn */
@@ -83,7 +84,7 @@ function strip(part) {
 /** @param {any} part @returns {Drawn} */
 function table(part) {
   const look = LOOKS[part.look];
-  const widths = part.columns.flatMap((/** @type {any} */ column) => Array.from({ length: column.span ?? 1 }, () => WIDE[column.look] ?? look.cell));
+  const widths = part.columns.flatMap((/** @type {any} */ column) => Array.from({ length: column.span ?? 1 }, () => (part.look === "lanes" && column.look ? 76 : WIDE[column.look]) ?? look.cell));
   const lefts = [look.head];
   for (const w of widths) lefts.push(/** @type {number} */ (lefts.at(-1)) + w);
   const tall = part.look === "tint" || part.look === "matrix";
@@ -104,11 +105,13 @@ function table(part) {
     const middle = (left + right) / 2;
     const ink = column.mark === "new" ? LIGHT.new : undefined;
     const [x, anchor] = tall ? [middle, "middle"] : part.look === "bars" || (part.look === "lanes" && !column.look) || column.look === "text" || (column.span ?? 1) > 1 ? [left + 4, "start"] : [right - 6, "end"];
-    body += text(x, y + 13, column.text ?? "", { anchor, muted: !ink, fill: ink, weight: ink ? 700 : undefined });
-    if (column.sub) body += text(middle, y + 27, short(column.sub, (column.span ?? 1) * look.cell), { anchor: "middle", mono: true, size: 10.5 });
+    const one = part.look === "plain" && column.sub ? `${column.text} ${column.sub}` : column.text ?? "";
+    body += text(x, y + 13, one, { anchor, muted: !ink, fill: ink, weight: ink ? 700 : undefined });
+    if (column.sub && part.look === "lanes") body += text(x, y + 27, column.sub, { anchor, muted: true });
+    else if (column.sub && part.look !== "plain") body += text(middle, y + 27, short(column.sub, (column.span ?? 1) * look.cell), { anchor: "middle", mono: true, size: 10.5 });
     at += column.span ?? 1;
   }
-  y += tall ? 34 : 20;
+  y += tall || part.look === "lanes" ? 34 : 20;
   for (const row of part.rows) {
     const height = row.kind === "track" ? 2 * look.row : look.row;
     body += tableRow(part, row, { ...look, row: height }, lefts, y);
@@ -137,7 +140,7 @@ function tableCell(look, cell, x, y, w, h) {
   if (cell.kind === "note") return text(x + (look === "squares" ? 4 : w - 6), y + h * 0.72, cell.text, { anchor: look === "squares" ? "start" : "end", muted: true });
   if (cell.kind === "square") return square(cell.mark, x, y, w, h);
   if (cell.kind === "count") return text(x + w - 4, y + h * 0.72, cell.text, { anchor: "end", mono: true });
-  if (cell.kind === "lane") return sized(cell, x, y, w, h);
+  if (cell.kind === "lane") return sized(cell, x, y + h - Math.min(h, 40), w, Math.min(h, 40)); // a track keeps apart from the one above
   if (cell.kind === "axis") return cell.marks.map((/** @type {any} */ one) => text(x + one.at * (look === "lanes" ? w : w - 90), y + h * 0.6, one.text, { anchor: "middle", muted: true })).join("");
   if (cell.kind === "bar") return box(x, y + 4, Math.max(1, cell.bar * (w - 90)), h - 8, LIGHT[/** @type {"key"} */ (cell.role)])
     + (cell.marks ?? []).map((/** @type {any} */ one) => `<path class="hair" d="M${round(x + one.at * (w - 90))} ${y}V${y + h}"/>`).join("") + text(x + cell.bar * (w - 90) + 6, y + h * 0.72, cell.text, { mono: true });
@@ -158,25 +161,6 @@ function square(mark, x, y, w, h) {
   if (mark === "new") return box(x + 1, y + 1, w - 2, h - 2, LIGHT.new);
   if (mark === "again") return box(x + 1.5, y + 1.5, w - 3, h - 3, mix(LIGHT.again, 0.25), LIGHT.again) + `<path d="M${round(x + 2)} ${round(y + h - 2)}L${round(x + w - 2)} ${round(y + 2)}" stroke="${LIGHT.again}"/>`;
   return mark === "kept" ? `<circle cx="${round(x + w / 2)}" cy="${round(y + h / 2)}" r="1.8" fill="${LIGHT.line}"/>` : "";
-}
-
-/** @param {any} part @returns {Drawn} */
-function heads(part) {
-  let x = 0;
-  const body = part.groups.map((/** @type {any} */ group) => {
-    const w = group.heads.length * 60;
-    const left = x;
-    const query = group.heads.map((/** @type {any} */ head, /** @type {number} */ i) => {
-      const middle = left + i * 60 + 28;
-      return box(left + i * 60, 0, 56, 40, mix(LIGHT.query, 0.15), head.mark ? LIGHT.new : LIGHT.query, head.mark ? 3 : 1) + text(middle, 17, head.text, { anchor: "middle", weight: 600 })
-        + text(middle, 33, head.sub, { anchor: "middle", muted: true }) + `<path d="M${middle} 40L${left + w / 2 - 2} 66" class="axis"/>`;
-    }).join("");
-    x += w + 18;
-    return query + box(left, 66, w / 2 - 2, 26, mix(LIGHT.key, 0.3), LIGHT.key) + box(left + w / 2 - 2, 66, w / 2 - 2, 26, mix(LIGHT.value, 0.3), LIGHT.value)
-      + text(left + w / 4, 83, "K", { anchor: "middle", weight: 600 }) + text(left + (w * 3) / 4, 83, "V", { anchor: "middle", weight: 600 })
-      + text(left + w / 2, 108, group.name, { anchor: "middle", muted: true });
-  }).join("");
-  return { height: 112, body, width: x };
 }
 
 /** @param {any} part @returns {Drawn} */
@@ -221,6 +205,9 @@ function swatch(name, x, y) {
   if (name === "scale") return [0, 0.25, 0.5, 0.75, 1].map((share, i) => box(x + i * 12, y + 0.5, 12, 11, mix(LIGHT.weight, share), LIGHT.line)).join("");
   if (name === "final") return box(x + 0.5, y + 0.5, 11, 11, LIGHT.paper, LIGHT.line, 1, true);
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
+  if (name.startsWith("dot-")) return `<circle class="f-${name.slice(4)}" cx="${x + 6}" cy="${y + 6}" r="5"/>`;
+  if (name === "dashed") return `<path class="l-plain" stroke-width="1.5" stroke-dasharray="5 4" d="M${x} ${y + 6}h14"/>`;
+  if (name === "dotted") return `<path class="l-new" stroke-width="1.5" stroke-dasharray="2 3" d="M${x} ${y + 6}h14"/>`;
   if (name.startsWith("line-")) return `<path class="l-${name.slice(5)}" stroke-width="2"${name === "line-key" ? ' stroke-dasharray="4 2"' : ""} d="M${x} ${y + 6}h14"/>`;
   if (name === "new" || name === "now") return box(x + 1, y + 1, 10, 10, LIGHT.paper, LIGHT.new, 2);
   const plain = { prompt: LIGHT.soft, reply: LIGHT.paper, empty: LIGHT.paper, masked: LIGHT.hair };
