@@ -10,6 +10,7 @@ from itertools import pairwise
 from math import inf
 from zlib import crc32
 
+from kvref.plan.entry import Counts
 from kvref.plan.lifecycle import Lifecycle
 from kvref.plan.request import Request
 from kvref.plan.step import Step
@@ -133,6 +134,8 @@ class _Bench:
     def __init__(self, scheduler: Lifecycle, trace: Sequence[Request], sample: Callable[[str, int], int]) -> None:
         if any(later.arrival_ms < earlier.arrival_ms for earlier, later in pairwise(trace)):
             raise ValueError("trace: expected arrivals that do not go back.")
+        if scheduler.counts != Counts(0, 0, 0):
+            raise ValueError(f"scheduler: expected one without requests, got {scheduler.counts}.")
         self.scheduler, self.trace, self.sample = scheduler, trace, sample
         self.token_ms: dict[str, list[float]] = {request.id: [] for request in trace}
         if len(self.token_ms) < len(trace):
