@@ -4,7 +4,6 @@ from typing import Any
 
 from gen.measure import work
 from gen.measure.bench import Bench
-from gen.measure.clock import Lane
 from gen.measure.predict import point
 from gen.measure.static import DecodeStep
 from kvref.plan.cost import decode_cost
@@ -36,9 +35,9 @@ def measure(bench: Bench) -> dict[str, Any]:
 def _step(bench: Bench, context: int, batch: int) -> dict[str, Any]:
     step = DecodeStep(bench.model, batch, context)
     lanes = {
-        "step": Lane(bench.recorded(step)),
-        "products": Lane(bench.recorded(work.products(bench.model, batch))),
-        "attention": Lane(bench.recorded(step.attention())),
+        "step": bench.launched(step),
+        "products": bench.launched(work.products(bench.model, batch)),
+        "attention": bench.launched(step.attention()),
     }
     taken = bench.compare(f"{batch} sequences of {context} tokens", lanes)
     whole = taken.pop("step")

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from gen.measure.clock import ROUNDS, Lane, Timer, in_turns
+from gen.measure.clock import ROUNDS, Lane, Timer, in_turns, say
 from gen.measure.predict import Ceilings
 from gen.measure.samples import Series
 from kvref.config import ModelConfig
@@ -71,6 +71,8 @@ class Bench:
     loaded: Transformer | None = None
     found: Ceilings | None = None
     recorded: Callable[[Work], Work] = lambda run: run  # as one launch, where the device can
+    launches: int = 1  # of what was recorded, in a sample: so many that starting the first does not count
+    layout: str = "in-out"  # how the model's matrices lie in memory
     room: Callable[[int], bool] = lambda size: True  # whether so many bytes can be allocated
     late: Callable[[], bool] = lambda: False  # whether the time of the whole run is up
 
@@ -98,11 +100,19 @@ class Bench:
 
     def compare(self, label: str, lanes: Mapping[str, Lane], rounds: int = ROUNDS) -> dict[str, Series]:
         """Time the lanes in turns and keep their samples."""
+        say(f"  {label}")
         return in_turns(lanes, self.timer, rounds=rounds, keep=lambda samples: self.note(label, samples))
 
     def obstacle(self, size: int) -> str | None:
         """Why something that takes so many bytes is left out: no room, or no time; None if it can be measured."""
         return "no-time" if self.late() else None if self.room(size) else "no-room"
+
+    def launched(self, run: Work) -> Lane:
+        """Work without a shape that changes, recorded where the device can, as often in a sample as it says."""
+        once = self.recorded(run)
+        if self.launches == 1:
+            return Lane(once)
+        return Lane(lambda: [once() for _ in range(self.launches)], times=self.launches)
 
     def within(self, lengths: tuple[int, ...]) -> list[int]:
         """Those that the model has positions for."""

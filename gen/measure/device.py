@@ -53,6 +53,7 @@ def processor(threads: int = THREADS) -> Device:
         "name": name,
         "cores": cores,
         "threads": torch.get_num_threads(),
+        "wait_policy": os.environ.get("OMP_WAIT_POLICY", "default").lower(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "memory_bytes": _memory_bytes(),
         "cache_bytes": _cache_bytes(),

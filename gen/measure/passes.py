@@ -19,7 +19,7 @@ def products(bench: Bench) -> dict[str, Any]:
     weights = cost.layer_matmul_parameters(config) + cost.head_parameters(config)
     at = {}
     for rows in bench.sizes.rows:
-        taken = bench.compare(f"{rows} rows", {"products": Lane(work.products(model, rows))})["products"]
+        taken = bench.compare(f"{rows} rows", {"products": bench.launched(work.products(model, rows))})["products"]
         flops, rate = 2 * rows * weights, 1e3 / taken.least
         at[str(rows)] = {
             "measured": taken.timing(),
@@ -30,7 +30,8 @@ def products(bench: Bench) -> dict[str, Any]:
             "of_bandwidth": weights * size * rate / bench.ceilings.bytes_per_second,
         }
     matrices = 1 + sum(1 for _ in work.linears(model))
-    return {**bench.facts, "matrices": matrices, "weight_bytes": weights * size, "rows": list(bench.sizes.rows), "at": at}
+    about = {"matrices": matrices, "weight_bytes": weights * size, "layout": bench.layout}
+    return {**bench.facts, **about, "rows": list(bench.sizes.rows), "at": at}
 
 
 def prefills(bench: Bench) -> dict[str, Any]:
@@ -57,8 +58,8 @@ def _prefill(bench: Bench, tokens: int) -> dict[str, Any]:
     ids = work.some_ids(model.config, tokens, model.device)
     lanes = {
         "prefill": Lane(lambda: prefill(model, cache, ids), before=lambda: cache.truncate(0)),
-        "products": Lane(work.products(model, tokens, head_rows=1)),
-        "attention": Lane(work.prompt_attention(model, tokens)),
+        "products": bench.launched(work.products(model, tokens, head_rows=1)),
+        "attention": bench.launched(work.prompt_attention(model, tokens)),
     }
     with torch.inference_mode():
         taken = bench.compare(f"{tokens} tokens", lanes)

@@ -38,6 +38,7 @@ def choose(bench: Bench) -> dict[str, Any]:
     taken = bench.compare("layout", {"in-out": Lane(_product(row, weight)), "out-in": Lane(_product(row, turned))})
     faster = min(taken, key=lambda name: taken[name].least)
     apply(model, turn=faster == "out-in")
+    bench.layout = faster
     return {"chosen": faster, **{name: one.timing() for name, one in taken.items()}}
 
 

@@ -22,6 +22,7 @@ from kvref.model.transformer import Transformer
 from kvref.plan.cost import parameters
 
 LIMIT_S = 270.0  # after this nothing new is begun
+LAUNCHES = 8  # of a graph in a sample
 SPARE = 0.05  # of the memory is left to libraries
 REVISION = "shape only, random weights"
 
@@ -35,6 +36,7 @@ def make(site: Site | None, quick: bool, command: str) -> Tier:
         SHAPES[0].sizes,
         cache_bytes=device.cache_bytes,
         recorded=recorded,
+        launches=LAUNCHES,
         room=lambda size: _fits(device, size),
         late=_deadline(LIMIT_S),
     )
@@ -78,6 +80,7 @@ def _prepare(shape: Shape, dtype: torch.dtype, bench: Bench) -> Subject:
         raise MemoryError(f"{shape.name} takes {needed / 1e9:.1f} GB")
     start = time.monotonic()
     bench.sizes = shape.sizes
+    bench.note = lambda label, samples: None
     bench.loaded = Transformer(shape.config, RandomWeights(shape.config, dtype, bench.device))
     found = layout.choose(bench)
     say(f"{shape.name}: {needed / 1e9:.1f} GB made in {time.monotonic() - start:.1f} s, laid out {found['chosen']}.")
@@ -85,7 +88,7 @@ def _prepare(shape: Shape, dtype: torch.dtype, bench: Bench) -> Subject:
 
 
 def _release(bench: Bench) -> None:
-    bench.loaded = None
+    bench.loaded, bench.layout = None, "in-out"
 
 
 def _fits(device: Device, size: int) -> bool:
