@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from gen.errors import CheckFailed
-from gen.experiments import many_requests, many_requests_grid
+from gen.experiments import many_requests, many_requests_grid, serving
 from gen.experiments.bound import SERVED_CONFIG as SERVED
 from gen.experiments.bound import device_table
 from gen.experiments.timeline import timeline
 from gen.paths import DEFAULT_MODEL, PUBLISHED
-from kvref.plan.simulate import RequestRow, Run, StepRow
+from kvref.plan.manager import KVManager
+from kvref.plan.simulate import RequestRow, Run, StepRow, simulate
+from kvref.plan.static import StaticScheduler
+from kvref.plan.trace import default_trace
 
 WORK = ("prefill", "again", "decode")
 RUNS = [
@@ -206,9 +209,9 @@ def test_what_the_page_says_of_budgets_and_blocks() -> None:
 def test_the_same_run_comes_out_at_a_place_of_the_grid() -> None:
     """One of them again, at its place."""
     grid, record = many_requests_grid, values("many-requests-grid")
-    traces = {rate: grid.default_trace(grid.REQUESTS, rate, grid.SEED, **grid.TRACE) for rate in grid.RATES}
-    scheduler = grid.StaticScheduler(grid._manager(grid.POOLS[2], 16), max_requests=64, max_length=grid.MAX_LENGTH)
-    run = grid.summary(grid.simulate(scheduler, traces[40], grid.serving.step_ms(16)), grid.POOLS[2])
+    trace = default_trace(grid.REQUESTS, 40, grid.SEED, **grid.TRACE)
+    scheduler = StaticScheduler(KVManager(grid.POOLS[2] // 16, 16), max_requests=64, max_length=grid.MAX_LENGTH)
+    run = grid.summary(simulate(scheduler, trace, serving.step_ms(16)), grid.POOLS[2])
     assert record["runs"]["static"]["end_ms"][2][2] == pytest.approx(run["end_ms"], rel=1e-3)
     assert record["runs"]["static"]["itl_ms"][2][2] == pytest.approx(run["itl_ms"], rel=1e-3)
 
