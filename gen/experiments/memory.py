@@ -14,7 +14,7 @@ from gen.errors import CheckFailed
 from gen.experiments.context import Context
 from gen.experiments.model import EXAMPLE_TOKENS
 from gen.records import Record
-from kvref import ConcatCache, ContiguousCache, NoCache
+from kvref import ConcatCache, ContiguousCache, KVManager, NoCache, PagedCache
 from kvref.config import ModelConfig
 from kvref.plan.geometry import Geometry, Group
 from kvref.plan.memory import FORMATS, bytes_per_token, cache_size, weight_bytes
@@ -23,6 +23,7 @@ MODELS = ("gpt-2-small", "llama-2-7b", "llama-3-8b", "llama-2-70b")
 TOKENS = 4096
 REQUESTS = (1, 4, 16)
 GROWTH = (0, 1, 2, 4, 8, 16)  # times TOKENS
+BLOCK_TOKENS = 16  # so many blocks as make the room of the contiguous cache
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}  # torch's names: those of kvref.plan.memory
 # Llama-3.1-8B has the shape of Llama-3-8B and more positions: max_position_embeddings of its config.json, the "128k" of
 # https://github.com/meta-llama/llama-models/blob/main/models/llama3_1/MODEL_CARD.md
@@ -125,9 +126,17 @@ def _plain(name: str, layers: int, query_heads: int, kv_heads: int, head_dim: in
 
 Made = Callable[[ModelConfig, torch.dtype], Any]
 
+
+
+def _paged(config: ModelConfig, dtype: torch.dtype) -> Any:
+    manager = KVManager(EXAMPLE_TOKENS // BLOCK_TOKENS, BLOCK_TOKENS)
+    return PagedCache(config, manager, dtype=dtype).sequence("the recording")
+
+
 # Each way to keep rows: how it is made, and for how many tokens it then has room.
 CACHES: dict[str, tuple[Made, Callable[[int], int]]] = {
     "contiguous": (lambda config, dtype: ContiguousCache(config, EXAMPLE_TOKENS, dtype=dtype), lambda _: EXAMPLE_TOKENS),
+    "paged": (_paged, lambda _: EXAMPLE_TOKENS),
     "concat": (lambda config, dtype: ConcatCache(config, dtype=dtype), lambda tokens: tokens),
     "none": (lambda config, _: NoCache(config), lambda _: 0),
 }
@@ -152,6 +161,7 @@ def _allocated(context: Context) -> dict[str, Any]:
 
 def _filled(cache: Any, config: ModelConfig, tokens: int, dtype: torch.dtype) -> int:
     """Bytes that a cache holds once `tokens` rows are in every layer. Their size does not depend on what stands in them."""
+    cache.begin(torch.arange(tokens) % config.vocab_size)
     rows = torch.zeros(tokens, config.kv_heads, config.head_dim, dtype=dtype)
     for layer in range(config.layers):
         cache.append(layer, rows, rows)

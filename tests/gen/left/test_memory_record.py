@@ -18,7 +18,7 @@ from gen.tokenizer import Text
 from kvref import load_checkpoint
 
 GIB, MIB, KIB = 2**30, 2**20, 2**10
-NO_CACHES = {"view"}  # modules of kvref.cache that hold no cache of their own
+NO_CACHES = {"view", "paged_pass", "paged_view"}  # modules of kvref.cache that hold no cache of their own
 
 
 @pytest.fixture(scope="session")
