@@ -23,7 +23,11 @@ class Figure:
     alt: str  # the finding, with a number from the record
     state: Mapping[str, Any] = field(default_factory=dict)  # differs from the picture's own default
     options: Mapping[str, Any] = field(default_factory=dict)  # to the picture; `plotly` names its live form
+    measured: tuple[str, ...] = ()  # kinds of measurements that it shows: any device that has them all
+    finding: str = ""  # of measurements: the sentence of gen/findings.py that says what was found, once there is a record
 
+
+UNMEASURED = "No device has been measured yet, so nothing is drawn; a record fills this in."
 
 FIGURES: tuple[Figure, ...] = (
     Figure(
@@ -266,5 +270,113 @@ FIGURES: tuple[Figure, ...] = (
         " between tokens are at most {val:many-requests-grid.example.budgets.512.itl_ms|.1f} ms, with whole prompts"
         " {val:many-requests-grid.example.budgets.whole.itl_ms|.0f} ms.",
         state={"requests_per_second": 40, "token_budget": 512, "pool_tokens": 16_384, "block_tokens": 16},
+    ),
+    Figure(
+        "rounds",
+        "measure/method",
+        "samples",
+        "Samples in the order in which they were taken: three things in turns, round by round.",
+        UNMEASURED,
+        options={"part": "rounds"},
+        measured=("budget",),
+        finding="rounds",
+    ),
+    Figure(
+        "device-matrices",
+        "measure/devices",
+        "roofs",
+        "What a device does at most, and the model’s matrices alone for one row and for many.",
+        UNMEASURED,
+        options={"part": "products"},
+        measured=("ceilings", "products"),
+        finding="matrices",
+    ),
+    Figure(
+        "predicted-measured",
+        "measure/predicted",
+        "agreement",
+        "Every prediction against the time that was measured.",
+        UNMEASURED,
+        measured=("prefill",),
+        finding="predicted",
+    ),
+    Figure(
+        "prefill-time",
+        "measure/predicted",
+        "times",
+        "Time of a prefill against the length of its prompt: measured, and predicted.",
+        UNMEASURED,
+        options={"part": "prefill"},
+        measured=("prefill",),
+        finding="prefill",
+    ),
+    Figure(
+        "decode-time",
+        "measure/predicted",
+        "times",
+        "Time of a decode step against its context: a cache in place, one that is copied, and none.",
+        UNMEASURED,
+        options={"part": "decode"},
+        measured=("decode",),
+        finding="decode",
+    ),
+    Figure(
+        "cache-pays",
+        "measure/predicted",
+        "ratios",
+        "How many times as long the newest token takes when everything before it is computed again.",
+        UNMEASURED,
+        options={"part": "pays"},
+        measured=("pays",),
+        finding="pays",
+    ),
+    Figure(
+        "paged-time",
+        "measure/predicted",
+        "times",
+        "Time of a decode step with rows in place and with rows in blocks.",
+        UNMEASURED,
+        options={"part": "paged"},
+        measured=("paged",),
+        finding="paged",
+    ),
+    Figure(
+        "batch-time",
+        "measure/predicted",
+        "times",
+        "Time of a decode step against the sequences that share it.",
+        UNMEASURED,
+        options={"part": "batch"},
+        measured=("batch",),
+        finding="batch",
+    ),
+    Figure(
+        "beside-transformers",
+        "measure/predicted",
+        "ratios",
+        "How many times kvref’s time transformers takes for the same work.",
+        UNMEASURED,
+        options={"part": "others"},
+        measured=("others",),
+        finding="others",
+    ),
+    Figure(
+        "decode-budget",
+        "measure/predicted",
+        "samples",
+        "Every sample of the time of a token: the matrix products alone, kvref, transformers.",
+        UNMEASURED,
+        measured=("budget",),
+        finding="budget",
+    ),
+    Figure(
+        "measured-roofline",
+        "learn/bound",
+        "roofs",
+        "The roofline of a device that was measured, with prefills and decode steps as they ran.",
+        UNMEASURED,
+        options={"part": "passes"},
+        measured=("ceilings", "prefill", "batch"),
+        finding="passes",
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gen import artefacts, figures, io, paths
+from gen import artefacts, figures, findings, io, paths
 from gen.errors import CheckFailed, UserError
 from gen.paths import ROOT, Site, shown
 from gen.tables import Records
@@ -18,6 +18,9 @@ from gen.tables import Records
 # What a drawing depends on besides the data.
 SOURCES = (
     "gen/artefacts.py",
+    "gen/devices.py",
+    "gen/findings.py",
+    "gen/forms.py",
     "gen/tables.py",
     "gen/figures/*.py",
     "gen/figures/*.mjs",
@@ -89,14 +92,15 @@ def _chosen(ids: Sequence[str]) -> list[artefacts.Figure]:
 def _render(records: Records, chosen: Sequence[artefacts.Figure]) -> dict[str, Any]:
     """Every figure as Node draws it, its sentences filled with their numbers."""
     texts = {row.id: _texts(records, row) for row in chosen}
-    drawn: dict[str, Any] = figures.render(list(chosen), records.site.data / "recomputed", texts=texts)
+    root = records.site.data / "recomputed"
+    drawn: dict[str, Any] = figures.render(list(chosen), root, texts=texts, measured=records.devices)
     return drawn
 
 
 def _texts(records: Records, row: artefacts.Figure) -> dict[str, str]:
     """The words of a figure, and the line that goes with a picture which leaves its page."""
     source = f"Figure {row.id} · data SHA-256 {records.data_hash[:HASH_DIGITS]} · {LICENCE.partition(',')[0]}"
-    return {"title": records.plain(row.title), "alt": records.plain(row.alt), "source": source}
+    return {"title": records.plain(row.title), "alt": records.plain(findings.of(row, records)), "source": source}
 
 
 def _files(records: Records, row: artefacts.Figure, one: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -109,7 +113,7 @@ def _files(records: Records, row: artefacts.Figure, one: dict[str, Any]) -> Iter
         "id": row.id,
         "page": row.page,
         "title": records.plain(row.title),
-        "finding": records.plain(row.alt),
+        "finding": records.plain(findings.of(row, records)),
         "licence": LICENCE,
         "data_hash": records.data_hash,
         "fields": sorted(one["state"]),
@@ -145,7 +149,8 @@ def stamp(records: Records) -> str:
     """One hash for all that the drawings depend on."""
     files = sorted({path for pattern in SOURCES for path in ROOT.glob(pattern) if path.is_file()})
     sources = {path.relative_to(ROOT).as_posix(): io.file_sha256(path) for path in files}
-    return io.sha256(io.canonical({"data": records.data_hash, "sources": sources}))
+    own = {one.name: io.file_sha256(one.path) for device in records.devices if device.own for one in device.records}
+    return io.sha256(io.canonical({"data": records.data_hash, "own": own, "sources": sources}))
 
 
 def fresh(records: Records) -> bool:

@@ -3,6 +3,7 @@
 Halves go up and thousands are separated; what is not zero is never written as zero.
 """
 
+import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -14,7 +15,8 @@ STEPS = {"B": 1, "bytes": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NO_BREAK, NARROW = "\u00a0", "\u202f"  # spaces at which a line is never broken
 ROUNDING = Context(prec=400, rounding=ROUND_HALF_UP)
-FORMATS = "none, B, bytes, KiB, MiB, GiB, %, sci, text, x, .0f to .9f"
+RATES = {"GB/s": 1e9, "GFLOP/s": 1e9, "TFLOP/s": 1e12}
+FORMATS = "none, B, bytes, KiB, MiB, GiB, %, sci, text, x, ms, percent, GB/s, GFLOP/s, TFLOP/s, .0f to .9f"
 
 
 class UnknownKey(UserError):
@@ -31,11 +33,15 @@ def shown_as(value: Any, form: str, key: str = "value") -> str:
         return _sign(_fixed(value, int(form[1])))
     if form in STEPS:
         return f"{_short(value / STEPS[form])}{NO_BREAK}{'B' if form == 'bytes' else form}"
+    if form in RATES:
+        return f"{_three(value / RATES[form])}{NO_BREAK}{form}"
     forms: dict[str, Callable[[float], str]] = {
         "": _short,
         "%": _percent,
         "sci": scientific,
         "x": _ratio,
+        "ms": lambda ms: f"{_three(ms)}{NO_BREAK}ms",
+        "percent": lambda hundredths: f"{_three(hundredths, 2)}{NARROW}%",
     }
     if form not in forms:
         raise UnknownKey(f"unknown format {form!r} of key {key!r}; known: {FORMATS}.")
@@ -52,6 +58,13 @@ def _short(number: float) -> str:
 def _fixed(number: float | Decimal, decimals: int) -> str:
     """With so many decimals, thousands separated. Halves go up, as they are written: what is recorded as 0.125 is 0.13."""
     return f"{ROUNDING.quantize(Decimal(str(number)), Decimal(1).scaleb(-decimals)):,}"
+
+
+def _three(number: float, digits: int = 3) -> str:
+    """With 3 significant digits or as many, a whole number in full; thousands separated."""
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(number)))) if number else 0
+    text = _fixed(number, min(decimals, 9))
+    return _sign(text.rstrip("0").removesuffix(".") if "." in text else text)
 
 
 def _percent(share: float) -> str:

@@ -13,19 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gen import io, manifest
+from gen import devices, io, manifest, measured
 from gen.errors import UserError
 from gen.forms import UnknownKey, scientific, shown_as
 from gen.paths import DEFAULT_MODEL, PUBLISHED, Site, shown
 
-KEY = re.compile(r"\{(num|val):([^{}]+)\}")
+KEY = re.compile(r"\{(num|val|is):([^{}]+)\}")  # `is` stands for words of its own: a name, or what was counted just now
 
 
 @dataclass(frozen=True)
 class Number:
     """A recorded value, where it stands and how it is shown."""
 
-    record: str  # "<model>/<record>", the file below recomputed/ without .json
+    record: str  # "<model>/<record>", the file below recomputed/ without .json; of a measurement from measured/ or own/ on
     key: str  # path below the record's values
     exact: str  # as the file has it
     text: str
@@ -34,7 +34,8 @@ class Number:
 
 def file_of(record: str) -> str:
     """The file of a record, from the data folder on. Tables that are kept by hand lie beside what a run makes."""
-    return f"{record}.json" if record.startswith("geometry/") else f"recomputed/{record}.json"
+    kept = record.startswith("geometry/") or devices.is_measured(record)
+    return f"{record}.json" if kept else f"recomputed/{record}.json"
 
 
 class Records:
@@ -68,9 +69,21 @@ class Records:
         prefix = f"recomputed/{model}/"
         return sorted(name[len(prefix) : -len(".json")] for name in self.hashes if name.startswith(prefix))
 
+    @cached_property
+    def devices(self) -> tuple[devices.Device, ...]:
+        """Every device that was measured, the reader's own last. Raises CheckFailed for a file of another form."""
+        return devices.found(self.site)
+
+    def digest(self, record: str) -> str:
+        """The SHA-256 of a record's file; the reader's own stands in no manifest."""
+        file = file_of(record)
+        return self.hashes[file] if file in self.hashes else io.file_sha256(devices.path(self.site, record))
+
     def document(self, record: str) -> dict[str, Any]:
-        """A whole file, by `<model>/<record>`: identity, environment, values."""
-        if record not in self._read:
+        """A whole file, by `<model>/<record>` or `measured/<device>/<id>`: identity, environment, values."""
+        if record not in self._read and devices.is_measured(record):
+            self._read[record] = measured.read(devices.path(self.site, record))
+        elif record not in self._read:
             kept = record.startswith("geometry/")  # by hand: the same for every site
             folder = PUBLISHED.data if kept else self.site.data
             self._read[record] = _whole(folder / file_of(record), kept)
@@ -80,9 +93,11 @@ class Records:
     def value(self, key: str) -> tuple[str, str, Any]:
         """(record, path, value) of a key. Raises UnknownKey naming the nearest keys."""
         name, _, path = key.partition(".")
-        if name not in self.names(self.model):
-            raise UnknownKey(f"no record {name!r} for key {key!r}; {_nearest(name, self.names(self.model))}")
-        record = f"{self.model}/{name}"
+        taken = [one.name for device in self.devices for one in device.records] if devices.is_measured(name) else None
+        known_names = self.names(self.model) if taken is None else taken
+        if name not in known_names:
+            raise UnknownKey(f"no record {name!r} for key {key!r}; {_nearest(name, known_names)}")
+        record = f"{self.model}/{name}" if taken is None else name
         value: Any = self.document(record)["values"]
         for step in path.split(".") if path else []:
             value = _child(value, step)
@@ -98,12 +113,12 @@ class Records:
         key, _, form = (part.strip() for part in text.partition("|"))
         record, path, value = self.value(key)
         exact = value if isinstance(value, str) else io.canonical(value).decode().strip()
-        tolerance = self.document(record)["identity"]["tolerance"]
+        tolerance = self.document(record)["identity"].get("tolerance")
         return Number(record, path, exact, shown_as(value, form, key), precision(path, value, tolerance))
 
     def plain(self, text: str) -> str:
         """`text` with every `{val:…}` replaced by what it stands for."""
-        return KEY.sub(lambda match: self.number(match[2]).text, text)
+        return KEY.sub(lambda match: match[2] if match[1] == "is" else self.number(match[2]).text, text)
 
 
 def _whole(path: Path, kept: bool) -> Any:
@@ -122,8 +137,13 @@ def _whole(path: Path, kept: bool) -> Any:
     return document
 
 
-def precision(key: str, value: Any, tolerance: dict[str, float]) -> str:
-    """How far a recorded value can be trusted: whole numbers are counted, others were rounded when they were written down."""
+def precision(key: str, value: Any, tolerance: dict[str, float] | None) -> str:
+    """How far a recorded value can be trusted: whole numbers are counted, others were rounded when they were written down.
+
+    A measurement has no tolerance: it was taken once.
+    """
+    if tolerance is None:
+        return "4 significant digits, measured once" if isinstance(value, float) else "exact" if type(value) is int else ""
     if key.endswith("_bound"):
         return "a bound that every run must keep"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -14,6 +14,7 @@ GEOMETRY = PUBLISHED.data / "geometry" / "models.json"
 # What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
 BY_MODEL = ("lanes", "heads", "intensity", "models", "growth", "reads", "roofline", "timeline", "waits")
 BY_TABLE = ("memory",)  # draws from the table of published models and shows no recording
+BY_DEVICE = ("times", "ratios", "samples", "agreement", "roofs")  # draws measurements, of whichever device has them
 
 
 def values(data_root: Path, record: str) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def find(data_root: Path) -> list[dict[str, Any]]:
 
 def offered(found: Sequence[dict[str, Any]], picture: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The recordings that a figure lets the reader choose from."""
-    if picture in BY_TABLE:
+    if picture in BY_TABLE + BY_DEVICE:
         return []
     prompts = options.get("prompts")
     fitting = [one for one in found if prompts is None or one["prompt"] in prompts]

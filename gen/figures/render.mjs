@@ -15,7 +15,7 @@ const kept = new Map();
 
 /** @param {string} path @returns {any} */
 function record(path) {
-  const file = path === GEOMETRY ? new URL(`${path}.json`, TABLES) : join(job.data_root, `${path}.json`);
+  const file = path === GEOMETRY ? new URL(`${path}.json`, TABLES) : job.measured[path] ?? join(job.data_root, `${path}.json`);
   if (!kept.has(path)) kept.set(path, JSON.parse(readFileSync(file, "utf8")).values);
   return kept.get(path);
 }

@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gen import artefacts
+from gen import artefacts, devices, findings
 from gen.tables import file_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def to_html(page: "Page") -> str:
                 shards = [shard for shard in names if shard.startswith(f"{name}/")]
                 parts.append(_record(page, f"{model}/{name}", [f"{model}/{shard}" for shard in shards]))
         parts.append("</dl>")
-    return "\n".join([*parts, *_tables(page)])
+    return "\n".join([*parts, *_tables(page), *_devices(page)])
 
 
 def _figure(page: "Page", figure: artefacts.Figure) -> str:
@@ -50,7 +50,7 @@ def _figure(page: "Page", figure: artefacts.Figure) -> str:
     )
     return (
         f'<dt id="figure-{figure.id}"><a href="{address}"><code>{figure.id}</code></a></dt>'
-        f"<dd><strong>{page.sentence(figure.title)}</strong> {page.sentence(figure.alt)}<br>"
+        f"<dd><strong>{page.sentence(figure.title)}</strong> {page.sentence(findings.of(figure, page.records))}<br>"
         f"On <code>{figure.page}</code> · {files}</dd>"
     )
 
@@ -81,6 +81,30 @@ def _tables(page: "Page") -> list[str]:
     return [*parts, "</dl>"] if len(parts) > 2 else []
 
 
+def _devices(page: "Page") -> list[str]:
+    """What was measured, by device; the reader's own last. It is taken once and compared with nothing."""
+    parts = []
+    for device in page.records.devices:
+        own = ", your machine" if device.own else ""
+        parts.append(f'<h3 id="records-{device.id.replace("/", "-")}">{_mark(device.environment["name"])}{own}</h3>')
+        parts += ['<dl class="kv-catalogue">', *(_measured(page, one) for one in device.records), "</dl>"]
+    return parts
+
+
+def _measured(page: "Page", one: devices.Measurement) -> str:
+    document = page.records.document(one.name)
+    identity = document["identity"]
+    facts = {
+        "measured by": f"<code>{escape(identity['command'])}</code>",
+        "device": _mark(document["environment"]["name"]),
+        **({"model": _mark(identity["model"])} if identity["model"] else {}),
+        "date": f"<time>{escape(str(document['environment']['date']))}</time>",
+    }
+    lines = "<br>".join(f"{name}: {text}" for name, text in facts.items())
+    what = f'<span class="kv-what">{escape(identity["what"])}</span>'
+    return f"<dt{_id(page, one.name)}>{_file(page, one.name)}</dt><dd>{what}<br>{lines}</dd>"
+
+
 def _record(page: "Page", record: str, shards: list[str]) -> str:
     document = page.records.document(record)
     identity = document["identity"]
@@ -105,7 +129,7 @@ def _id(page: "Page", record: str) -> str:
 
 def _file(page: "Page", record: str) -> str:
     """A link to a file, with the beginning of its hash."""
-    digits = f'<code class="kv-hash">sha256 {page.records.hashes[file_of(record)][:HASH_DIGITS]}</code>'
+    digits = f'<code class="kv-hash">sha256 {page.records.digest(record)[:HASH_DIGITS]}</code>'
     file = f"data/{file_of(record)}"
     return f'<a href="{page.to(file)}"><code>{escape(file)}</code></a> {digits}'
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from mkdocs.utils import get_relative_url
 
-from gen import artefacts, io, listings
+from gen import artefacts, findings, io, listings
 from gen.errors import UserError
 from gen.paths import shown
-from gen.site import catalogue, cite, glossary, reference
+from gen.site import catalogue, cite, glossary, measured, reference
 from gen.site.extension import PageError
 from gen.tables import KEY, Number, Records, file_of
 
@@ -44,6 +44,9 @@ class Page:
         """HTML of a number, of a value without a link, of a number or sentence of others, or of a demo button."""
         if kind == "demo":
             return self._demo(body)
+        if kind == "finding":
+            name, _, otherwise = body.partition("|")
+            return self.sentence(findings.sentence(name.strip(), self.records) or otherwise.strip())
         if kind in ("quote", "claim"):
             return (reference.quote_html if kind == "quote" else reference.claim_html)(self, body)
         number = self.records.number(body)
@@ -70,7 +73,8 @@ class Page:
         """A caption or alt sentence: escaped, its `{val:…}` as numbers with their origin."""
         pieces, end = [], 0
         for match in KEY.finditer(text):
-            pieces += [escape(text[end : match.start()]), self.inline("num", match[2])]
+            words = self.inline("num", match[2]) if match[1] != "is" else measured.mark(match[2])
+            pieces += [escape(text[end : match.start()]), words]
             end = match.end()
         return "".join([*pieces, escape(text[end:])])
 
@@ -87,6 +91,8 @@ class Page:
             return self._drawn(body)
         if kind == "code":
             return listings.to_html(body)
+        if kind == "measured":
+            return measured.to_html(self, body)
         if kind == "glossary":
             return glossary.to_html(self.place)
         return LISTS[kind](self)
@@ -99,7 +105,7 @@ class Page:
         if not file.is_file():
             raise PageError(f"{shown(file)} is missing; `python -m gen draw {name}` makes it")
         title = f'<strong class="kv-title">{self.sentence(figure.title)}</strong>'
-        finding = f'<span class="kv-finding">{self.sentence(figure.alt)}</span>'
+        finding = f'<span class="kv-finding">{self.sentence(findings.of(figure, self.records))}</span>'
         # HTML wants a caption to be first or last; the style sheet shows it above the tools.
         return (
             f'<figure class="kv-figure" id="fig-{name}" data-search-exclude>{file.read_text(encoding="utf-8")}'
@@ -135,7 +141,7 @@ class Page:
             command = f"made by <code>{escape(self.records.document(record)['identity']['command'])}</code>"
             how = "kept by hand" if record.startswith("geometry/") else command
             items.append(f'<li>{link}, {how} (<a href="{anchor}">more</a>)</li>')
-        return f'<ul class="kv-made">{"".join(items)}</ul>'
+        return f'<ul class="kv-made">{"".join(items) or "<li>nothing: there is no record yet</li>"}</ul>'
 
 
 def bibtex_html(work: cite.Work, source: cite.Source) -> str:

@@ -1,10 +1,12 @@
 """The keys of a page, as one Python-Markdown extension. Knows the syntax only; an Expander knows what a key stands for.
 
     {fig:ID}  {code:NAME}                   alone on a line: a figure, a listing
+    {measured:KIND}                         alone on a line: a table for each device that was measured
     {figures} {data} {ledger} {glossary}    alone on a line: a list that is made at each build
     {num:KEY|FORMAT}  {val:KEY|FORMAT}      in a sentence: a number with its origin; the same without a link
     {quote:ID}                              in a sentence: a number of the ledger
     {claim:ID}                              in a cell or line: the ledger's own sentence about it, source and date
+    {finding:NAME|OTHERWISE}                in a sentence: what measurements say, or other words before there is one
     {demo:ID|FIELD:VALUE,…|WORDS}           in a sentence: a button that puts a figure into a state
     {steps} … {/steps}                      each `##` in between is a step
     {published} … {/published}              only with the published recordings
@@ -27,10 +29,10 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import ETX, STX, AtomicString
 
 BAR = "\ue000"  # stands for the bar of a key while tables are cut at bars
-INLINE = r"\{(num|val|quote|claim|demo):([^{}]+)\}"
-BLOCK = re.compile(r"(?:^|\n) {0,3}\{(fig|code|figures|data|ledger|glossary)(?::([^{}\n]+))?\}[ \t]*(?=\n|$)")
+INLINE = r"\{(num|val|quote|claim|demo|finding):([^{}]+)\}"
+BLOCK = re.compile(r"(?:^|\n) {0,3}\{(fig|code|measured|figures|data|ledger|glossary)(?::([^{}\n]+))?\}[ \t]*(?=\n|$)")
 PUBLISHED = re.compile(r"\{published\}(.*?)\{/published\}", re.DOTALL)
-LEFT_OVER = re.compile(r"\{/?(?:num|val|quote|claim|demo|fig|code|figures|data|ledger|glossary|steps|published)\b[^{}\n]*\}")
+LEFT_OVER = re.compile(r"\{/?(?:num|val|quote|claim|demo|finding|fig|code|measured|figures|data|ledger|glossary|steps|published)\b[^{}\n]*\}")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 

@@ -101,6 +101,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.remove(file)
         for path in sorted(_build.site.data.rglob("*.json")):
             files.append(_copied(config, f"data/{path.relative_to(_build.site.data).as_posix()}", path))
+    for one in [one for device in _build.records.devices if device.own for one in device.records]:
+        files.append(_copied(config, f"data/{one.name}.json", one.path))
     for path in sorted(_build.site.figures.iterdir()):
         if path.suffix in (".svg", ".csv", ".json") and path.name != "stamp.json":
             files.append(_copied(config, f"assets/figures/{path.name}", path))

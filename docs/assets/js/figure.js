@@ -11,7 +11,7 @@ import { fileName, load } from "./records.js";
 import { format, parse, placeOf, texts, validate, valueAt, withState } from "./state.js";
 import { cells, html } from "./write/html.js";
 
-export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory", "blocks", "roofline", "timeline", "waits"];
+export const PICTURES = ["strip", "grid", "cells", "lanes", "matrix", "heads", "bars", "top", "chart", "heatmaps", "memory", "blocks", "roofline", "timeline", "waits", "story", "rows", "waste", "chain", "changes", "times", "agreement", "ratios", "samples", "roofs"];
 const WAIT_MS = 150; // a slider moves faster than an address may
 
 export class KvFigure extends HTMLElement {

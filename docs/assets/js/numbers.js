@@ -2,7 +2,7 @@
 // Touch any number: its recorded value, the file and key that hold it, and the command that makes it again. One small
 // box for numbers in sentences and for cells of pictures.
 
-import { address, file, fileName, precision } from "./records.js";
+import { address, file, fileName, isMeasured, precision } from "./records.js";
 
 /** @typedef {{record: string, key: string, exact: string, precision?: string, say?: string}} Origin */
 
@@ -16,7 +16,9 @@ export async function showOrigin(beside, origin, byKey = false) {
   if (byKey) box.focus();
   const command = box.querySelector(".kv-command");
   try {
-    const { identity } = await file(origin.record);
+    const { identity, environment } = await file(origin.record);
+    const on = box.querySelector(".kv-on");
+    if (on?.isConnected) on.textContent = `${environment.name}, ${environment.date}`;
     if (command?.isConnected) command.textContent = identity.command ?? "nothing: kept by hand";
     const how = box.querySelector(".kv-how");
     if (how?.isConnected) how.textContent = origin.precision ?? precision(origin, identity.tolerance?.absolute);
@@ -44,7 +46,7 @@ function contents(origin) {
   const link = element("a", fileName(origin.record));
   link.setAttribute("href", address(origin.record));
   const rows = /** @type {[string, ...Node[]][]} */ ([["recorded value", element("code", origin.exact), element("small", "", "kv-how")], ["file", link],
-    ["key", element("code", origin.key)], ["made by", element("code", "…", "kv-command")]]);
+    ["key", element("code", origin.key)], ["made by", element("code", "…", "kv-command")], ...(isMeasured(origin.record) ? [/** @type {[string, Node]} */ (["measured on", element("span", "…", "kv-on")])] : [])]);
   const list = document.createElement("dl");
   for (const [name, ...value] of rows) list.append(element("dt", name), wrap("dd", value));
   const close = element("button", "Close", "kv-close");

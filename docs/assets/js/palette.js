@@ -4,7 +4,7 @@
 
 export const LIGHT = {
   paper: "#ffffff", ink: "#1b1f24", muted: "#57606a", line: "#848d97", hair: "#d5dae0", soft: "#f3f5f7",
-  query: "#0b5cad", key: "#9a5800", value: "#00705c", weight: "#6f3fb0", new: "#c0165c", negative: "#5a6472", again: "#7d8590", plain: "#46505c", shared: "#00658a",
+  query: "#0b5cad", key: "#9a5800", value: "#00705c", weight: "#6f3fb0", new: "#c0165c", negative: "#5a6472", again: "#7d8590", plain: "#46505c", shared: "#00658a", copied: "#8a4600",
 };
 
 /** One hue a request; its letter always stands with it. */

@@ -8,10 +8,15 @@ export const GEOMETRY = "geometry/models"; // the one table that no run makes
 /** @type {Map<string, Promise<any>>} */
 const kept = new Map();
 
+/** Whether a record holds what was measured on a device: ours, or the reader's own. @param {string} path */
+export function isMeasured(path) {
+  return path.startsWith("measured/") || path.startsWith("own/");
+}
+
 /** Where a record, or a figure's description, lies in the site; what a reader sees of it too. @param {string} path */
 export function fileName(path) {
   if (path.startsWith("figure:")) return `assets/figures/${path.slice(7)}.plotly.json`;
-  return path === GEOMETRY ? `data/${path}.json` : `data/recomputed/${path}.json`;
+  return path === GEOMETRY || isMeasured(path) ? `data/${path}.json` : `data/recomputed/${path}.json`;
 }
 
 /** The address of a record's file, or of a figure's description. @param {string} path */
@@ -24,8 +29,8 @@ export function address(path) {
 export function precision({ key, exact }, tolerance) {
   if (key.endsWith("_bound")) return "a bound that every run must keep";
   if (/^-?\d+$/.test(exact)) return "exact";
-  const rounded = tolerance !== undefined && /^-?\d*\.?\d+(e[+-]?\d+)?$/.test(exact);
-  return rounded ? `4 significant digits, tolerance ±${scientific(tolerance, 1)}` : "";
+  if (!/^-?\d*\.?\d+(e[+-]?\d+)?$/.test(exact)) return "";
+  return tolerance === undefined ? "4 significant digits, measured once" : `4 significant digits, tolerance ±${scientific(tolerance, 1)}`;
 }
 
 /** A whole file: environment, identity and values. A failed fetch is forgotten, so that it can be tried again.

@@ -1,0 +1,285 @@
+"""Sentences that measurements make true: captions of figures and claims of pages, from the first device that was measured.
+
+A sentence holds keys (`{val:…}`), never values, and says what the record says, whatever that is; before there is a record
+it says that. `{is:…}` stands around a name, or a number counted over several keys. Knows no HTML.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gen import devices
+from gen.artefacts import Figure
+from gen.errors import UserError
+from gen.tables import Records
+
+NOTHING = "No device has been measured yet: there is no record, and so no number stands here."
+LARGE_PERCENT = 20.0  # from here on an error needs a reason
+POINTS = ("prefill", "decode", "paged", "batch")  # kinds of records with predictions
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Records of one device and model: what a picture shows first."""
+
+    records: Records
+    entry: dict[str, Any]
+
+    def values(self, kind: str) -> dict[str, Any]:
+        """The values of a record."""
+        found: dict[str, Any] = self.records.document(self.entry["records"][kind])["values"]
+        return found
+
+    def key(self, kind: str, path: str, form: str = "ms") -> str:
+        """The key of a number, to stand in a sentence."""
+        return f"{{val:{self.entry['records'][kind]}.{path}|{form}}}"
+
+    @property
+    def who(self) -> str:
+        """The device, as a recorded name."""
+        return said(self.entry["name"])
+
+
+def said(words: object) -> str:
+    """Words that stand as they are: a name, or what was counted just now."""
+    return "{is:" + str(words).replace("{", "(").replace("}", ")") + "}"
+
+
+def sentence(name: str, records: Records) -> str | None:
+    """A sentence by its name; None while nothing is measured that it is about. Raises UserError for an unknown name."""
+    if name not in SENTENCES:
+        raise UserError(f"there is no sentence {name!r} in gen/findings.py; known: {', '.join(SENTENCES)}.")
+    kinds, say = SENTENCES[name]
+    scenes = [Scene(records, entry) for entry in devices.offered(records.devices, kinds)]
+    return say(scenes[0]) if scenes else None
+
+
+def of(row: Figure, records: Records) -> str:
+    """What a figure shows, in a sentence."""
+    return (sentence(row.finding, records) if row.finding else None) or row.alt
+
+
+@dataclass(frozen=True)
+class Point:
+    """A prediction beside its measurement, and where it stands."""
+
+    kind: str
+    path: str
+    words: str  # what was measured, its numbers in {is:…}
+    point: dict[str, Any]
+
+
+def points(scene: Scene) -> Iterator[Point]:
+    """Every prediction that the records of a scene hold."""
+    for kind in POINTS:
+        if kind not in scene.entry["records"]:
+            continue
+        for path, words, point in _POINTS[kind](scene.values(kind)):
+            yield Point(kind, path, words, point)
+
+
+def tokens(count: int) -> str:
+    """`1,024 tokens`, `1 token`."""
+    return f"{said(f'{count:,}')} token{'' if count == 1 else 's'}"
+
+
+def sequences(count: int) -> str:
+    """`8 sequences`, `1 sequence`."""
+    return f"{said(count)} sequence{'' if count == 1 else 's'}"
+
+
+Rows = Iterator[tuple[str, str, dict[str, Any]]]
+
+
+def _prefills(values: dict[str, Any]) -> Rows:
+    for count in values["tokens"]:
+        yield f"at.{count}", f"prefill of {tokens(count)}", values["at"][str(count)]
+
+
+LANES = {"contiguous": "in place", "concat": "copied", "none": "no cache"}
+TABLES = {"contiguous": "in place", "paged": "blocks in order", "shuffled": "blocks shuffled"}
+
+
+def _steps(names: dict[str, str]) -> Callable[[dict[str, Any]], Rows]:
+    def rows(values: dict[str, Any]) -> Rows:
+        for count in values["contexts"]:
+            for lane, words in names.items():
+                if lane in values["at"][str(count)]:
+                    yield f"at.{count}.{lane}", f"step at {tokens(count)}, {words}", values["at"][str(count)][lane]
+
+    return rows
+
+
+def _batches(values: dict[str, Any]) -> Rows:
+    for count in values["contexts"]:
+        for batch in values["batches"][str(count)]:
+            words = f"step of {sequences(batch)} of {tokens(count)}"
+            yield f"at.{count}.{batch}", words, values["at"][str(count)][str(batch)]
+
+
+_POINTS: dict[str, Callable[[dict[str, Any]], Rows]] = {
+    "prefill": _prefills,
+    "decode": _steps(LANES),
+    "paged": _steps(TABLES),
+    "batch": _batches,
+}
+
+
+# --- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def _predicted(scene: Scene) -> str:
+    found = list(points(scene))
+    near = sum(abs(one.point["error_percent"]) <= LARGE_PERCENT for one in found)
+    far = max(found, key=lambda one: abs(one.point["error_percent"]))
+    return (
+        f"On {scene.who} {said(near)} of {said(len(found))} predictions are within {said('20 %')} of the fastest time"
+        f" that was measured; the largest error is {scene.key(far.kind, f'{far.path}.error_percent', 'percent')},"
+        f" for a {far.words}."
+    )
+
+
+def _prefill(scene: Scene) -> str:
+    last = scene.values("prefill")["tokens"][-1]
+    return (
+        f"A prompt of {tokens(last)} takes {scene.key('prefill', f'at.{last}.measured.min_ms')} on {scene.who};"
+        f" predicted are {scene.key('prefill', f'at.{last}.predicted.ms')}."
+    )
+
+
+def _decode(scene: Scene) -> str:
+    values = scene.values("decode")
+    both = values["recomputed_contexts"] or values["contexts"]
+    at = f"at.{both[-1]}"
+    without = f", with none {scene.key('decode', f'{at}.none.measured.min_ms')}" if values["recomputed_contexts"] else ""
+    last = f"at.{values['contexts'][-1]}.concat.predicted.copied_bytes"
+    return (
+        f"At {tokens(both[-1])} a step takes {scene.key('decode', f'{at}.contiguous.measured.min_ms')} with a cache that stays"
+        f" in place, {scene.key('decode', f'{at}.concat.measured.min_ms')} with one that is copied{without}; at"
+        f" {tokens(values['contexts'][-1])} each step copies {scene.key('decode', last, 'MiB')}. Measured on {scene.who}."
+    )
+
+
+def _paged(scene: Scene) -> str:
+    values = scene.values("paged")
+    at = f"at.{values['contexts'][-1]}"
+    ratio = values["at"][str(values["contexts"][-1])]["shuffled_ratio"]
+    return (
+        f"At {tokens(values['contexts'][-1])} a step that reads shuffled blocks of {tokens(values['block_tokens'])} takes"
+        f" {scene.key('paged', f'{at}.shuffled_ratio.of_minima', '.2f')} times as long as one that reads rows in place"
+        f" ({_held(ratio, scene.key('paged', f'{at}.shuffled_ratio.bound', '.2f'), 'at most')})."
+    )
+
+
+def _batch(scene: Scene) -> str:
+    values = scene.values("batch")
+    context = values["contexts"][0]
+    first, last = values["batches"][str(context)][0], values["batches"][str(context)][-1]
+    return (
+        f"With {tokens(context)} each, {sequences(last)} together give"
+        f" {scene.key('batch', f'at.{context}.{last}.tokens_per_second', '.0f')} tokens a second on {scene.who},"
+        f" {sequences(first)} {scene.key('batch', f'at.{context}.{first}.tokens_per_second', '.0f')}."
+    )
+
+
+def _pays(scene: Scene) -> str:
+    values = scene.values("pays")
+    once = values["one_token"]
+    alone = (
+        f"For a reply of one token after {tokens(once['prompt_tokens'])} a pass without a cache takes"
+        f" {scene.key('pays', 'one_token.ratio.of_minima', '.2f')} times as long as one that fills it."
+    )
+    if values["from_tokens"] is None:
+        busy = any(one["ratio"]["lopsided"] for one in values["at"].values())
+        why = "fastest and usual times lie too far apart" if busy else "none of those measured was long enough"
+        return f"From which context on a cache pays on {scene.who} cannot be said: {why}. {alone}"
+    return (
+        f"On {scene.who} a step without a cache takes at least {scene.key('pays', 'pays_from_ratio', '.1f')} times as long"
+        f" from {scene.key('pays', 'from_tokens', '.0f')} tokens on. {alone}"
+    )
+
+
+def _others(scene: Scene) -> str:
+    context = scene.values("others")["contexts"][-1]
+    at = f"decode.{context}"
+    return (
+        f"At {tokens(context)} a step by transformers takes {scene.key('others', f'{at}.dynamic_ratio.of_minima', '.2f')} times"
+        f" as long as one by kvref with its DynamicCache, and {scene.key('others', f'{at}.static_ratio.of_minima', '.2f')}"
+        f" times with its StaticCache, on {scene.who}."
+    )
+
+
+def _budget(scene: Scene) -> str:
+    values = scene.values("budget")
+    share, speedup = values["products_share"], values["speedup"]
+    return (
+        f"The matrix products alone take {scene.key('budget', 'products_share.of_minima', '%')} of the time of a token by kvref"
+        f" ({_held(share, scene.key('budget', 'products_share.bound', '%'), 'at least')}); transformers takes"
+        f" {scene.key('budget', 'speedup.of_minima', '.2f')} times as long"
+        f" ({_held(speedup, scene.key('budget', 'speedup.bound', '.1f'), 'at least')})."
+    )
+
+
+def _rounds(scene: Scene) -> str:
+    taken = scene.values("budget")["kvref"]
+    dropped = f"; {said(taken['dropped'])} more were dropped" if taken["dropped"] else ""
+    return (
+        f"In {said(len(taken['samples_ms']))} rounds on {scene.who} a token by kvref took"
+        f" {scene.key('budget', 'kvref.min_ms')} at best, {scene.key('budget', 'kvref.median_ms')} in the median and"
+        f" {scene.key('budget', 'kvref.max_ms')} at worst{dropped}."
+    )
+
+
+def _held(ratio: dict[str, Any], bound: str, how: str) -> str:
+    """What became of a bound. There is no verdict where minimum and median disagree."""
+    if ratio["bound"] is None:
+        return "without a bound"
+    if ratio["verdict"] is None:
+        return f"the bound is {how} {bound}; no verdict, fastest and usual times lie too far apart"
+    return f"the bound of {how} {bound} is {'held' if ratio['verdict'] else 'missed'}"
+
+
+def _device(scene: Scene) -> str:
+    rates = scene.values("ceilings")["products"]
+    dtype = next(iter(rates))
+    return (
+        f"{scene.who} reads at most {scene.key('ceilings', 'read.bytes_per_second', 'GB/s')} and does at most"
+        f" {scene.key('ceilings', f'products.{dtype}.flops_per_second', 'GFLOP/s')} in {said(dtype)}."
+    )
+
+
+def _matrices(scene: Scene) -> str:
+    values = scene.values("products")
+    first, last = values["rows"][0], values["rows"][-1]
+    return (
+        f"With {said(first)} row{'' if first == 1 else 's'} the model’s matrices reach"
+        f" {scene.key('products', f'at.{first}.of_bandwidth', '%')} of the bandwidth of {scene.who}, with {said(last)} rows"
+        f" {scene.key('products', f'at.{last}.of_peak', '%')} of its peak."
+    )
+
+
+def _passes(scene: Scene) -> str:
+    prefill, batch = scene.values("prefill"), scene.values("batch")
+    last, context = prefill["tokens"][-1], batch["contexts"][0]
+    one = batch["batches"][str(context)][0]
+    return (
+        f"On {scene.who} a prefill of {tokens(last)} does {scene.key('prefill', f'at.{last}.flops_per_second', 'GFLOP/s')}, a"
+        f" decode step of {sequences(one)} {scene.key('batch', f'at.{context}.{one}.flops_per_second', 'GFLOP/s')}."
+    )
+
+
+# name -> the kinds of records that it needs, and what it says
+SENTENCES: dict[str, tuple[tuple[str, ...], Callable[[Scene], str]]] = {
+    "predicted": (("prefill",), _predicted),
+    "prefill": (("prefill",), _prefill),
+    "decode": (("decode",), _decode),
+    "paged": (("paged",), _paged),
+    "batch": (("batch",), _batch),
+    "pays": (("pays",), _pays),
+    "others": (("others",), _others),
+    "budget": (("budget",), _budget),
+    "rounds": (("budget",), _rounds),
+    "device": (("ceilings",), _device),
+    "matrices": (("products",), _matrices),
+    "passes": (("prefill", "batch"), _passes),
+}
