@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kvref.cache.paged import PagedCache
     from kvref.cache.view import DenseView, KVCache, View
     from kvref.config import ModelConfig
+    from kvref.engine import Engine
     from kvref.errors import CheckpointError, OutOfBlocks, OutOfCapacity
     from kvref.generate import decode_step, generate_uncached, prefill
     from kvref.model.checkpoint import load_checkpoint
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kvref.plan.prefix import Namespace, PrefixIndex
     from kvref.plan.request import Request
     from kvref.plan.scheduler import Scheduler
+    from kvref.reply import Output, Reply
     from kvref.sampling import Sampler, greedy
 
 _HOME = {
@@ -33,6 +35,7 @@ _HOME = {
     "ConcatCache": "kvref.cache.concat",
     "ContiguousCache": "kvref.cache.contiguous",
     "DenseView": "kvref.cache.view",
+    "Engine": "kvref.engine",
     "KVCache": "kvref.cache.view",
     "KVManager": "kvref.plan.manager",
     "ModelConfig": "kvref.config",
@@ -40,9 +43,11 @@ _HOME = {
     "NoCache": "kvref.cache.nothing",
     "OutOfBlocks": "kvref.errors",
     "OutOfCapacity": "kvref.errors",
+    "Output": "kvref.reply",
     "PagedCache": "kvref.cache.paged",
     "PrefixIndex": "kvref.plan.prefix",
     "Recorder": "kvref.ops.tap",
+    "Reply": "kvref.reply",
     "Request": "kvref.plan.request",
     "Sampler": "kvref.sampling",
     "Scheduler": "kvref.plan.scheduler",
@@ -62,6 +67,7 @@ __all__ = [
     "ConcatCache",
     "ContiguousCache",
     "DenseView",
+    "Engine",
     "KVCache",
     "KVManager",
     "ModelConfig",
@@ -69,9 +75,11 @@ __all__ = [
     "NoCache",
     "OutOfBlocks",
     "OutOfCapacity",
+    "Output",
     "PagedCache",
     "PrefixIndex",
     "Recorder",
+    "Reply",
     "Request",
     "Sampler",
     "Scheduler",

@@ -1,10 +1,12 @@
 """From logits to the next token's id: the most likely one, or a seeded draw. Knows nothing about models or caches."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from kvref.checks import positive, whole
-from kvref.shapes import NextLogits
+from kvref.shapes import Logits, NextLogits
 
 
 def greedy(logits: NextLogits) -> int:
@@ -12,6 +14,12 @@ def greedy(logits: NextLogits) -> int:
     best = int(logits.argmax())
     _check_highest(logits[best])
     return best
+
+
+def logprobs(logits: Logits, token_ids: Sequence[int]) -> list[float]:
+    """How likely each row makes its own id, as a natural logarithm; computed in float64."""
+    every = logits.double().log_softmax(dim=-1)
+    return [float(row[token_id]) for row, token_id in zip(every, token_ids, strict=True)]
 
 
 class Sampler:

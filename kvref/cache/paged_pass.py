@@ -136,7 +136,8 @@ class PackedCache(_Pass):
         expected = [token for one in work for token in one.token_ids]
         if token_ids.tolist() != expected:
             raise ValueError(f"token_ids: expected the {len(expected)} tokens of step {self.step.number}, got others.")
-        spans, positions = [], []
+        spans: list[Span] = []
+        positions: list[int] = []
         for one in work:
             tokens = len(one.token_ids)
             spans.append(span(len(positions), one.start, tokens, one.table, self.cache.manager.block_tokens, self._device))

@@ -76,8 +76,12 @@ class Transformer:
         if lowest < 0 or highest >= self.config.vocab_size:
             wrong = lowest if lowest < 0 else highest
             raise ValueError(f"token_ids: expected ids from 0 to {self.config.vocab_size - 1}, got {wrong}.")
-        if cache.config.cached_shape != self.config.cached_shape:
-            expected, got = self.config.cached_shape, cache.config.cached_shape
+        self.check_cache(cache.config)
+
+    def check_cache(self, config: ModelConfig) -> None:
+        """Refuse a cache that was made for another model, whose config this is."""
+        expected, got = self.config.cached_shape, config.cached_shape
+        if got != expected:
             raise ValueError(f"cache: expected one for {expected} layers, KV heads and head_dim, got one for {got}.")
 
     def _check_positions(self, positions: Positions) -> None:
