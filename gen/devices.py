@@ -50,7 +50,8 @@ class Device:
     @property
     def label(self) -> str:
         """Its name with its threads; a GPU has none that matter."""
-        threads = f", {self.environment['threads']} threads" if "cores" in self.environment else ""
+        count = self.environment["threads"]
+        threads = f" with {count} thread{'' if count == 1 else 's'}" if "cores" in self.environment else ""
         return f"{'yours: ' if self.own else ''}{self.environment['name']}{threads}"
 
     def of(self, *kinds: str) -> list[Measurement]:
@@ -67,9 +68,7 @@ def folders(site: Site) -> dict[str, Path]:
 def found(site: Site) -> tuple[Device, ...]:
     """Every device, the published ones first, and of these the one with real weights. Raises CheckFailed for a bad file."""
     listed = [
-        _device(place, slug, files)
-        for place, folder in folders(site).items()
-        for slug, files in measured.files(folder).items()
+        _device(place, slug, files) for place, folder in folders(site).items() for slug, files in measured.files(folder).items()
     ]
     return tuple(sorted(listed, key=lambda one: (one.own, not _real(one), one.slug)))
 
@@ -85,35 +84,39 @@ def is_measured(name: str) -> bool:
     return name.startswith(tuple(f"{place}/" for place in PLACES))
 
 
-def offered(listed: Sequence[Device], kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """What a picture must know of the devices that have all these kinds for one model: an entry a device and model."""
+def offered(listed: Sequence[Device], kinds: Sequence[str], labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """What a picture must know of the devices that have all these kinds for one model: an entry a device and model.
+
+    `labels` says how a model is called in full.
+    """
     entries = []
     for device in listed:
-        models = dict.fromkeys(one.model for one in device.of(*kinds))
+        named = dict.fromkeys(one.model for one in device.of(*kinds) if one.model is not None)
+        models: list[str | None] = [*named] or [None]
         many = len(models) > 1
         for model in models:
             records = {one.kind: one.name for one in device.records if one.model in (model, None)}
             if set(kinds) <= set(records):
-                entries.append(_entry(device, model, many, records))
+                entries.append(_entry(device, model, many, records, labels or {}))
     return entries
 
 
-def _entry(device: Device, model: str | None, many: bool, records: dict[str, str]) -> dict[str, Any]:
+def _entry(device: Device, model: str | None, many: bool, records: dict[str, str], labels: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": f"{device.id}/{model}" if many else device.id,
         "name": f"{device.label}, {model}" if many else device.label,
         "model": model,
         "date": device.environment["date"],
-        "credit": _credit(device, model, records),
+        "credit": _credit(device, model, records, labels),
         "records": records,
     }
 
 
-def _credit(device: Device, model: str | None, records: Mapping[str, str]) -> str:
+def _credit(device: Device, model: str | None, records: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """On what it was measured and when, in a sentence."""
     real = any(one.trained for one in device.records if one.name in records.values())
     random = "" if real else " with random weights, since how long a pass takes does not depend on the numbers in it"
-    of = f": {model}{random}" if model else ""
+    of = f": {labels.get(model, model)}{random}" if model else ""
     return f"Measured on {device.label}, {device.environment['date']}{of}."
 
 
@@ -123,8 +126,7 @@ def _device(place: str, slug: str, files: Mapping[str, Path]) -> Device:
         if document["identity"]["quick"]:
             raise CheckFailed(f"{shown(path)} is of a quick run, which proves the commands and measures nothing: delete it.")
     records = tuple(
-        Measurement(f"{place}/{slug}/{id}", *_about(document["identity"]), path)
-        for id, (path, document) in documents.items()
+        Measurement(f"{place}/{slug}/{id}", *_about(document["identity"]), path) for id, (path, document) in documents.items()
     )
     latest = max((document["environment"] for _, document in documents.values()), key=lambda one: str(one["date"]))
     return Device(place, slug, latest, records)

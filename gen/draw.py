@@ -21,6 +21,7 @@ SOURCES = (
     "gen/devices.py",
     "gen/findings.py",
     "gen/forms.py",
+    "gen/scenes.py",
     "gen/tables.py",
     "gen/figures/*.py",
     "gen/figures/*.mjs",

@@ -1,48 +1,17 @@
 """Sentences that measurements make true: captions of figures and claims of pages, from the first device that was measured.
 
 A sentence holds keys (`{val:…}`), never values, and says what the record says, whatever that is; before there is a record
-it says that. `{is:…}` stands around a name, or a number counted over several keys. Knows no HTML.
+there is no sentence. `{is:…}` stands around a name, or a number counted over several keys. Knows no HTML.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from gen import devices
 from gen.artefacts import Figure
 from gen.errors import UserError
+from gen.scenes import LARGE_PERCENT, Scene, points, said, sequences, tokens
 from gen.tables import Records
-
-NOTHING = "No device has been measured yet: there is no record, and so no number stands here."
-LARGE_PERCENT = 20.0  # from here on an error needs a reason
-POINTS = ("prefill", "decode", "paged", "batch")  # kinds of records with predictions
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Records of one device and model: what a picture shows first."""
-
-    records: Records
-    entry: dict[str, Any]
-
-    def values(self, kind: str) -> dict[str, Any]:
-        """The values of a record."""
-        found: dict[str, Any] = self.records.document(self.entry["records"][kind])["values"]
-        return found
-
-    def key(self, kind: str, path: str, form: str = "ms") -> str:
-        """The key of a number, to stand in a sentence."""
-        return f"{{val:{self.entry['records'][kind]}.{path}|{form}}}"
-
-    @property
-    def who(self) -> str:
-        """The device, as a recorded name."""
-        return said(self.entry["name"])
-
-
-def said(words: object) -> str:
-    """Words that stand as they are: a name, or what was counted just now."""
-    return "{is:" + str(words).replace("{", "(").replace("}", ")") + "}"
 
 
 def sentence(name: str, records: Records) -> str | None:
@@ -59,72 +28,6 @@ def of(row: Figure, records: Records) -> str:
     return (sentence(row.finding, records) if row.finding else None) or row.alt
 
 
-@dataclass(frozen=True)
-class Point:
-    """A prediction beside its measurement, and where it stands."""
-
-    kind: str
-    path: str
-    words: str  # what was measured, its numbers in {is:…}
-    point: dict[str, Any]
-
-
-def points(scene: Scene) -> Iterator[Point]:
-    """Every prediction that the records of a scene hold."""
-    for kind in POINTS:
-        if kind not in scene.entry["records"]:
-            continue
-        for path, words, point in _POINTS[kind](scene.values(kind)):
-            yield Point(kind, path, words, point)
-
-
-def tokens(count: int) -> str:
-    """`1,024 tokens`, `1 token`."""
-    return f"{said(f'{count:,}')} token{'' if count == 1 else 's'}"
-
-
-def sequences(count: int) -> str:
-    """`8 sequences`, `1 sequence`."""
-    return f"{said(count)} sequence{'' if count == 1 else 's'}"
-
-
-Rows = Iterator[tuple[str, str, dict[str, Any]]]
-
-
-def _prefills(values: dict[str, Any]) -> Rows:
-    for count in values["tokens"]:
-        yield f"at.{count}", f"prefill of {tokens(count)}", values["at"][str(count)]
-
-
-LANES = {"contiguous": "in place", "concat": "copied", "none": "no cache"}
-TABLES = {"contiguous": "in place", "paged": "blocks in order", "shuffled": "blocks shuffled"}
-
-
-def _steps(names: dict[str, str]) -> Callable[[dict[str, Any]], Rows]:
-    def rows(values: dict[str, Any]) -> Rows:
-        for count in values["contexts"]:
-            for lane, words in names.items():
-                if lane in values["at"][str(count)]:
-                    yield f"at.{count}.{lane}", f"step at {tokens(count)}, {words}", values["at"][str(count)][lane]
-
-    return rows
-
-
-def _batches(values: dict[str, Any]) -> Rows:
-    for count in values["contexts"]:
-        for batch in values["batches"][str(count)]:
-            words = f"step of {sequences(batch)} of {tokens(count)}"
-            yield f"at.{count}.{batch}", words, values["at"][str(count)][str(batch)]
-
-
-_POINTS: dict[str, Callable[[dict[str, Any]], Rows]] = {
-    "prefill": _prefills,
-    "decode": _steps(LANES),
-    "paged": _steps(TABLES),
-    "batch": _batches,
-}
-
-
 # --- sentences ---------------------------------------------------------------------------------------------------------
 
 
@@ -133,9 +36,26 @@ def _predicted(scene: Scene) -> str:
     near = sum(abs(one.point["error_percent"]) <= LARGE_PERCENT for one in found)
     far = max(found, key=lambda one: abs(one.point["error_percent"]))
     return (
-        f"On {scene.who} {said(near)} of {said(len(found))} predictions are within {said('20 %')} of the fastest time"
+        f"On {scene.who}, {said(near)} of {said(len(found))} predictions are within {said('20 %')} of the fastest time"
         f" that was measured; the largest error is {scene.key(far.kind, f'{far.path}.error_percent', 'percent')},"
         f" for a {far.words}."
+    )
+
+
+def _both(scene: Scene) -> str:
+    prompt, context = scene.values("prefill")["tokens"][-1], scene.values("decode")["contexts"][-1]
+    one, step = f"at.{prompt}", f"at.{context}.contiguous"
+    return (
+        f"On {scene.who}, a prefill of {tokens(prompt)} took {scene.key('prefill', f'{one}.measured.min_ms')} where at least"
+        f" {scene.key('prefill', f'{one}.predicted.ms')} were predicted, a decode step at {tokens(context)}"
+        f" {scene.key('decode', f'{step}.measured.min_ms')} where it was {scene.key('decode', f'{step}.predicted.ms')}."
+    )
+
+
+def _roof(scene: Scene) -> str:
+    return (
+        f"The devices above are drawn from their vendors’ numbers, and what lies on their roofs are bounds. On {scene.who} the"
+        " roof itself was measured, and the points are passes as they ran."
     )
 
 
@@ -143,7 +63,7 @@ def _prefill(scene: Scene) -> str:
     last = scene.values("prefill")["tokens"][-1]
     return (
         f"A prompt of {tokens(last)} takes {scene.key('prefill', f'at.{last}.measured.min_ms')} on {scene.who};"
-        f" predicted are {scene.key('prefill', f'at.{last}.predicted.ms')}."
+        f" the prediction is {scene.key('prefill', f'at.{last}.predicted.ms')}."
     )
 
 
@@ -194,7 +114,7 @@ def _pays(scene: Scene) -> str:
         why = "fastest and usual times lie too far apart" if busy else "none of those measured was long enough"
         return f"From which context on a cache pays on {scene.who} cannot be said: {why}. {alone}"
     return (
-        f"On {scene.who} a step without a cache takes at least {scene.key('pays', 'pays_from_ratio', '.1f')} times as long"
+        f"On {scene.who}, a step without a cache takes at least {scene.key('pays', 'pays_from_ratio', '.1f')} times as long"
         f" from {scene.key('pays', 'from_tokens', '.0f')} tokens on. {alone}"
     )
 
@@ -263,7 +183,7 @@ def _passes(scene: Scene) -> str:
     last, context = prefill["tokens"][-1], batch["contexts"][0]
     one = batch["batches"][str(context)][0]
     return (
-        f"On {scene.who} a prefill of {tokens(last)} does {scene.key('prefill', f'at.{last}.flops_per_second', 'GFLOP/s')}, a"
+        f"On {scene.who}, a prefill of {tokens(last)} does {scene.key('prefill', f'at.{last}.flops_per_second', 'GFLOP/s')}, a"
         f" decode step of {sequences(one)} {scene.key('batch', f'at.{context}.{one}.flops_per_second', 'GFLOP/s')}."
     )
 
@@ -271,6 +191,7 @@ def _passes(scene: Scene) -> str:
 # name -> the kinds of records that it needs, and what it says
 SENTENCES: dict[str, tuple[tuple[str, ...], Callable[[Scene], str]]] = {
     "predicted": (("prefill",), _predicted),
+    "both": (("prefill", "decode"), _both),
     "prefill": (("prefill",), _prefill),
     "decode": (("decode",), _decode),
     "paged": (("paged",), _paged),
@@ -281,5 +202,6 @@ SENTENCES: dict[str, tuple[tuple[str, ...], Callable[[Scene], str]]] = {
     "rounds": (("budget",), _rounds),
     "device": (("ceilings",), _device),
     "matrices": (("products",), _matrices),
+    "roof": (("ceilings", "prefill", "batch"), _roof),
     "passes": (("prefill", "batch"), _passes),
 }

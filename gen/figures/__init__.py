@@ -66,7 +66,11 @@ def _job(
         raise FigureError(f"no recording fits the figure {row.id!r}; `python -m gen run` makes them.")
     context = {"figure": row.id, "options": dict(row.options), "state": dict(row.state), "recordings": offered}
     context |= {"models": recordings.published()} if by_table else {}
-    context |= {"devices": devices.offered(measured, row.measured)} if by_device else {}
+    context |= (
+        {"devices": devices.offered(measured, row.measured, {one["model"]: one["credit"] for one in found})}
+        if by_device
+        else {}
+    )
     context |= {"source": texts["source"]} if texts.get("source") else {}  # for pictures saved from the page
     first = offered[0] if offered else {}
     if stops := recordings.stops(data_root, row.options.get("series", row.picture), first.get("model", "")):

@@ -1,14 +1,13 @@
 """What each key of a page stands for, as HTML. Knows data, drawn figures and addresses, but no Markdown."""
 
 from html import escape
-from typing import Any
 
 from mkdocs.utils import get_relative_url
 
 from gen import artefacts, findings, io, listings
 from gen.errors import UserError
 from gen.paths import shown
-from gen.site import catalogue, cite, glossary, measured, reference
+from gen.site import catalogue, cells, cite, glossary, measured, reference
 from gen.site.extension import PageError
 from gen.tables import KEY, Number, Records, file_of
 
@@ -73,7 +72,7 @@ class Page:
         """A caption or alt sentence: escaped, its `{val:…}` as numbers with their origin."""
         pieces, end = [], 0
         for match in KEY.finditer(text):
-            words = self.inline("num", match[2]) if match[1] != "is" else measured.mark(match[2])
+            words = self.inline("num", match[2]) if match[1] != "is" else cells.mark(match[2])
             pieces += [escape(text[end : match.start()]), words]
             end = match.end()
         return "".join([*pieces, escape(text[end:])])

@@ -32,7 +32,9 @@ BAR = "\ue000"  # stands for the bar of a key while tables are cut at bars
 INLINE = r"\{(num|val|quote|claim|demo|finding):([^{}]+)\}"
 BLOCK = re.compile(r"(?:^|\n) {0,3}\{(fig|code|measured|figures|data|ledger|glossary)(?::([^{}\n]+))?\}[ \t]*(?=\n|$)")
 PUBLISHED = re.compile(r"\{published\}(.*?)\{/published\}", re.DOTALL)
-LEFT_OVER = re.compile(r"\{/?(?:num|val|quote|claim|demo|finding|fig|code|measured|figures|data|ledger|glossary|steps|published)\b[^{}\n]*\}")
+LEFT_OVER = re.compile(
+    r"\{/?(?:num|val|quote|claim|demo|finding|fig|code|measured|figures|data|ledger|glossary|steps|published)\b[^{}\n]*\}"
+)
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 

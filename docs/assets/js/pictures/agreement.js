@@ -3,7 +3,7 @@
 // the pass was slower than predicted. A band marks where they differ by no more than a fifth.
 
 import { whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, nothing, told, time, whisker } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, nothing, swatch, told, time, whisker } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -66,6 +66,6 @@ function drawing(points) {
 
 /** @param {import("./plot.js").Device} device */
 function legend(device) {
-  const kinds = KINDS.filter(([kind]) => device.records[kind]).map(([, text, role]) => ({ swatch: `dot-${role}`, text }));
+  const kinds = KINDS.flatMap(([kind, text, role], i) => (device.records[kind] ? [{ swatch: swatch(role, i), text }] : []));
   return { kind: "legend", items: [...kinds, { swatch: "again", text: "within a fifth" }, { text: "Marks: the fastest sample; lines: up to the slowest, or to the edge." }] };
 }

@@ -101,6 +101,11 @@ export function mark(x, y, role, shape) {
   return `<path class="f-${role}" d="${SHAPES[shape % SHAPES.length](x, y)}"/>`;
 }
 
+/** How a legend shows a lane's mark. @param {string} role @param {number} shape */
+export function swatch(role, shape) {
+  return `mark${shape % SHAPES.length} r-${role}`;
+}
+
 /** A line from the least to the most, and where the middle lies. @param {number} x @param {number[]} ends on the page, least, middle, most @param {string} role */
 export function whisker(x, [least, middle, most], role) {
   return `<path class="l-${role}" stroke-width="1" d="M${x} ${least}V${most}M${x - 4} ${middle}h8"/>`;

@@ -3,13 +3,13 @@
 // pairs, and the pairs that lie farthest apart. Where a cache starts to pay, and transformers beside kvref.
 
 import { significant, whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, mark, names, nothing, whisker } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, mark, names, nothing, swatch, whisker } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
 /** @typedef {{of_minima: number, median_of_pairs: number, lowest: number, highest: number, lopsided: boolean}} Ratio */
 /** @typedef {{words: string, role: string, text: string, points: {x: number, key: string, ratio: Ratio}[]}} Lane */
-/** @typedef {{lanes: Lane[], even: string, across: string, up: string, bounds: {at: number, words: string}[]}} Scene */
+/** @typedef {{lanes: Lane[], even: string, across: string, up: string, means: string, bounds: {at: number, words: string}[]}} Scene */
 
 export const fields = deviceFields;
 
@@ -30,14 +30,14 @@ export function draw(state, records, context) {
 const READERS = /** @type {Record<string, (record: any) => Scene>} */ ({
   pays: (record) => ({
     lanes: [{ words: "no cache", role: "again", text: "a pass over everything ÷ a step with a cache", points: record.contexts.map((/** @type {number} */ x) => ({ x, key: `at.${x}.ratio`, ratio: record.at[x].ratio })) }],
-    even: "as long with a cache", across: "tokens of context", up: "times as long without", bounds: [{ at: record.pays_from_ratio, words: `${significant(record.pays_from_ratio)}: it pays` }],
+    even: "as long with a cache", across: "tokens of context", up: "times as long without", means: "a step without a cache takes", bounds: [{ at: record.pays_from_ratio, words: `${significant(record.pays_from_ratio)}: it pays` }],
   }),
   others: (record) => ({
     lanes: [
-      lane("dynamic", "key", "step with DynamicCache ÷ step of kvref", record, "decode", "dynamic_ratio"), lane("static", "query", "step with StaticCache ÷ step of kvref", record, "decode", "static_ratio"),
+      lane("Dynamic", "key", "step with DynamicCache ÷ step of kvref", record, "decode", "dynamic_ratio"), lane("Static", "query", "step with StaticCache ÷ step of kvref", record, "decode", "static_ratio"),
       lane("prefill", "weight", "prefill with DynamicCache ÷ prefill of kvref", record, "prefill", "dynamic_ratio"),
     ],
-    even: "as long as kvref", across: "tokens of context or prompt", up: "times kvref’s time", bounds: [],
+    even: "as long as kvref", across: "tokens of context or prompt", up: "times kvref’s time", means: "% takes", bounds: [],
   }),
 });
 
@@ -48,12 +48,16 @@ function lane(words, role, text, record, part, name) {
 }
 
 /** @param {Scene} scene */
-function summary({ lanes, up }) {
-  const each = lanes.map(({ words, points }) => {
+function summary({ lanes, means }) {
+  return lanes.map(({ words, points }) => {
     const [first, last] = [points[0], points[points.length - 1]];
-    return `${words} ${significant(first.ratio.of_minima)} at ${whole(first.x)}, ${significant(last.ratio.of_minima)} at ${whole(last.x)}`;
-  });
-  return `${up}: ${each.join("; ")}.`;
+    return `${means.replace("%", words)} ${significant(first.ratio.of_minima)} times as long at ${tokens(first.x)}, ${significant(last.ratio.of_minima)} times at ${tokens(last.x)}`;
+  }).join("; ") + ".";
+}
+
+/** @param {number} count */
+function tokens(count) {
+  return count === 1 ? "1 token" : `${whole(count)} tokens`;
 }
 
 /** @param {Scene} scene @param {string} file */
@@ -78,7 +82,7 @@ function drawing({ lanes, even, across, up, bounds }, file) {
 /** @param {Scene} scene */
 function legend({ lanes, even, bounds }) {
   return { kind: "legend", items: [
-    ...lanes.map(({ role, text }) => ({ swatch: `dot-${role}`, text })), { swatch: "line-negative", text: even }, ...bounds.map(({ words }) => ({ swatch: "dotted", text: words })),
+    ...lanes.map(({ role, text }, i) => ({ swatch: swatch(role, i), text })), { swatch: "line-negative", text: even }, ...bounds.map(({ words }) => ({ swatch: "dotted", text: words })),
     { text: "Marks: fastest by fastest; lines: from the lowest pair to the highest; a bar across: the median of the pairs." },
   ] };
 }

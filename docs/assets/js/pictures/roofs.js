@@ -3,7 +3,7 @@
 // row and for many, or whole prefills and decode steps.
 
 import { power, significant, whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, log, mark, nothing, number, round, whisker } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, log, mark, nothing, number, round, swatch, whisker } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -108,7 +108,7 @@ function shown(one, x, y, size) {
 /** @param {string} part */
 function legend(part) {
   const what = part === "products"
-    ? [{ swatch: "dot-plain", text: "the matrices of one pass, for so many rows at once" }]
-    : [{ swatch: "dot-plain", text: "decode steps, at the shortest context measured" }, { swatch: "dot-weight", text: "prefills" }];
+    ? [{ swatch: swatch("plain", 0), text: "the matrices of one pass, for so many rows at once" }]
+    : [{ swatch: swatch("plain", 0), text: "decode steps, at the shortest context measured" }, { swatch: swatch("weight", 1), text: "prefills" }];
   return { kind: "legend", items: [...what, { text: "Marks: the fastest sample; lines: down to the slowest, or to the edge; a bar across: the median." }] };
 }

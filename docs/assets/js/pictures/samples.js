@@ -3,7 +3,7 @@
 // token by transformers; and where the bounds lie that were set before.
 
 import { escape, significant } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, names, nothing, number, round, time, told } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, names, nothing, number, round, swatch, time, told } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -68,7 +68,7 @@ function byRound(record, file, device) {
     parts: [
       { kind: "drawing", label: `${rounds} rounds of three samples each; level lines at the fastest and at the median of each lane.`, width: size.width, height: size.height, body,
         rows: LANES.flatMap(([name, words]) => told("rounds", words, "a token", record[name], file, name)) },
-      { kind: "legend", items: [...LANES.map(([, text, role]) => ({ swatch: `dot-${role}`, text })), { text: "Level lines: the fastest sample; dashed: the median." }] },
+      { kind: "legend", items: [...LANES.map(([, text, role], i) => ({ swatch: swatch(role, i), text })), { text: "Level lines: the fastest sample; dashed: the median." }] },
     ],
   };
 }

@@ -3,7 +3,7 @@
 // Prefills, decode steps with three ways to remember, with rows in blocks, and of several sequences.
 
 import { whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, names, nothing, time, timing, told } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, names, nothing, swatch, time, timing, told } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -118,7 +118,7 @@ function ends(part, lanes, x, y) {
 
 /** @param {string} part */
 function legend(part) {
-  const lanes = (LANES[part] ?? []).map(([, , role, text]) => ({ swatch: `dot-${role}`, text }));
+  const lanes = (LANES[part] ?? []).map(([, , role, text], i) => ({ swatch: swatch(role, i), text }));
   return { kind: "legend", items: [
     ...lanes, { text: "Large marks: the fastest sample; small dots: every sample; a bar across: the median." }, { swatch: "dashed", text: "predicted, a lower bound" },
   ] };

@@ -5,6 +5,7 @@
 import { escape } from "../format.js";
 import { LIGHT, TINT, mix } from "../palette.js";
 import { heads } from "./heads_svg.js";
+import { mark } from "../pictures/plot.js";
 import { LANE_STYLE, sample, sized } from "./lane.js";
 import { log, pool, presses, sums } from "./pool_svg.js";
 import { MONO, SANS, box, round, short, text, wrap } from "./shapes.js";
@@ -205,7 +206,7 @@ function swatch(name, x, y) {
   if (name === "scale") return [0, 0.25, 0.5, 0.75, 1].map((share, i) => box(x + i * 12, y + 0.5, 12, 11, mix(LIGHT.weight, share), LIGHT.line)).join("");
   if (name === "final") return box(x + 0.5, y + 0.5, 11, 11, LIGHT.paper, LIGHT.line, 1, true);
   if (name.startsWith("sq-")) return square(name.slice(3), x, y, 12, 12);
-  if (name.startsWith("dot-")) return `<circle class="f-${name.slice(4)}" cx="${x + 6}" cy="${y + 6}" r="5"/>`;
+  if (name.startsWith("mark")) return mark(x + 6, y + 6, name.slice(8), Number(name[4]));
   if (name === "dashed") return `<path class="l-plain" stroke-width="1.5" stroke-dasharray="5 4" d="M${x} ${y + 6}h14"/>`;
   if (name === "dotted") return `<path class="l-new" stroke-width="1.5" stroke-dasharray="2 3" d="M${x} ${y + 6}h14"/>`;
   if (name.startsWith("line-")) return `<path class="l-${name.slice(5)}" stroke-width="2"${name === "line-key" ? ' stroke-dasharray="4 2"' : ""} d="M${x} ${y + 6}h14"/>`;
