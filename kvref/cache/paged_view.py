@@ -9,7 +9,6 @@ request reads its own table only. Knows nothing about managers, models or how th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -26,9 +25,9 @@ Place = slice | Tensor
 
 def place(numbers: Sequence[int], device: torch.device) -> Place:
     """An index for these rows: a slice, which copies nothing, if each follows the one before."""
-    first = numbers[0]
-    if numbers[-1] - first == len(numbers) - 1 and all(later - earlier == 1 for earlier, later in pairwise(numbers)):
-        return slice(first, first + len(numbers))
+    neighbours = range(numbers[0], numbers[0] + len(numbers))
+    if tuple(numbers) == tuple(neighbours):
+        return slice(neighbours.start, neighbours.stop)
     return torch.tensor(numbers, device=device)
 
 
