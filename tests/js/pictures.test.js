@@ -80,12 +80,13 @@ for (const figure of all) {
     assert.equal(drawing, svg(drawn(figure, validate(picture, context)), { title: "a < b", alt: "c & d" }));
     const lines = csv(model).trim().split("\n");
     assert.equal(lines[0], "part,row,column,text,value,record,key");
-    assert.ok(lines.length > 3);
+    const nothing = context.devices?.length === 0; // no device was measured: one line says so
+    assert.ok(lines.length > (nothing ? 1 : 3));
     assert.doesNotMatch(lines.join("\n"), /undefined|NaN/);
     const listed = entries(model);
     assert.equal(listed.length, lines.length - 1, "JSON has the same rows");
     assert.deepEqual(Object.keys(listed[0]), lines[0].split(","));
-    assert.ok(listed.some((entry) => typeof entry.value === "number"));
+    assert.ok(nothing || listed.some((entry) => typeof entry.value === "number"));
   });
 }
 

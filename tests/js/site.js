@@ -1,7 +1,7 @@
 // The figures as drawn into build/site/figures, read back for the tests that need real numbers.
 
 import { readFileSync, readdirSync } from "node:fs";
-import { GEOMETRY } from "../../docs/assets/js/records.js";
+import { GEOMETRY, isMeasured } from "../../docs/assets/js/records.js";
 
 export const ROOT = new URL("../../", import.meta.url);
 export const JS = new URL("docs/assets/js/", ROOT);
@@ -12,7 +12,7 @@ const kept = new Map();
 export function record(path) {
   if (!kept.has(path)) {
     const figure = path.startsWith("figure:");
-    const file = path === GEOMETRY ? new URL(`docs/data/${path}.json`, ROOT) : figure ? new URL(`${path.slice(7)}.plotly.json`, FIGURES) : new URL(`docs/data/recomputed/${path}.json`, ROOT);
+    const file = path.startsWith("own/") ? new URL(`build/measured/${path.slice(4)}.json`, ROOT) : path === GEOMETRY || isMeasured(path) ? new URL(`docs/data/${path}.json`, ROOT) : figure ? new URL(`${path.slice(7)}.plotly.json`, FIGURES) : new URL(`docs/data/recomputed/${path}.json`, ROOT);
     const found = JSON.parse(readFileSync(file, "utf8"));
     kept.set(path, figure ? found : found.values);
   }

@@ -14,7 +14,7 @@ REDRAW = "() => Promise.all([...document.querySelectorAll('figure.kv-figure > :f
 RECORDS = """() => [...document.querySelectorAll("figure.kv-figure > :first-child")].map(one =>
   one.picture.needs(one.state, one.context).map(path =>
     path.startsWith("figure:") ? `assets/figures/${path.slice(7)}.plotly.json`
-    : path.startsWith("geometry/") ? `data/${path}.json` : `data/recomputed/${path}.json`))"""
+    : /^(geometry|measured|own)[/]/.test(path) ? `data/${path}.json` : `data/recomputed/${path}.json`))"""
 
 SMALL_TEXT = """() => {
   const small = new Set();

@@ -20,7 +20,7 @@ def drawing(rows: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Drawings that say which numbers they were given; returns what was drawn, in order."""
     drawn: list[str] = []
 
-    def render(chosen: Sequence[artefacts.Figure], root: Path, texts: Texts) -> dict[str, Any]:
+    def render(chosen: Sequence[artefacts.Figure], root: Path, texts: Texts, measured: Any) -> dict[str, Any]:
         drawn.extend(row.id for row in chosen)
         return {
             row.id: {

@@ -102,7 +102,7 @@ def test_every_number_leads_to_its_record(built: Path) -> None:
     listed = html(built, "reference/figures")
     for page in PAGES:
         for name, key in re.findall(r'data-record="([^"]*)" data-key="([^"]*)"', html(built, page)):
-            assert (built / "data" / "recomputed" / f"{name}.json").is_file(), key
+            assert (built / "data" / file_of(name)).is_file(), key
         for anchor in re.findall(r'class="kv-num" href="[^"]*#([^"]*)"', html(built, page)):
             assert f'id="{anchor}"' in listed
 
