@@ -37,6 +37,7 @@ class Desk(Look):
     plotly_asked: int = 0
     charts: int = 0
     redrawn: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, list[str]] = field(default_factory=dict)  # of each figure's state
     tab: dict[str, list[str]] = field(default_factory=dict)
     paper: "Paper | None" = None  # of a page that arrives as it stands when it is looked at
 
@@ -82,7 +83,7 @@ def desk(open_page: Callable[..., Visit], page: str) -> Desk:
     _resize(seen, 1280)
     _open(seen, page)
     look.first_records = ask.first_records(seen)
-    look.frames = seen.js(scripts.FRAMES_OF_FIGURES)
+    look.frames, look.fields = seen.js(scripts.FRAMES_OF_FIGURES), seen.js(scripts.FIELDS)
     seen.js(scripts.REDRAW)
     look.redrawn = seen.js(scripts.FRAMES_OF_FIGURES)
     _fit(seen, look, 1280, "light", "dark")

@@ -10,6 +10,10 @@ FRAMES_OF_FIGURES = """() => Object.fromEntries([...document.querySelectorAll("f
 
 REDRAW = "() => Promise.all([...document.querySelectorAll('figure.kv-figure > :first-child')].map(one => one.redraw()))"
 
+# What the state of each figure consists of.
+FIELDS = """() => Object.fromEntries([...document.querySelectorAll("figure.kv-figure")].map(figure =>
+  [figure.id.replace("fig-", ""), Object.keys(figure.firstElementChild.state).sort()]))"""
+
 # The files that each figure fetches for what it shows, below the site.
 RECORDS = """() => [...document.querySelectorAll("figure.kv-figure > :first-child")].map(one =>
   one.picture.needs(one.state, one.context).map(path =>
