@@ -12,6 +12,7 @@ from collections.abc import Callable
 from gen import fetch, io, models, notebooks, publish
 from gen.errors import UserError
 from gen.experiments import (
+    blocks,
     bound,
     cost,
     heads,
@@ -23,6 +24,7 @@ from gen.experiments import (
     old_keys,
     one_token,
     recording,
+    sharing,
 )
 from gen.experiments.context import PROMPT, Context
 from gen.io import canonical
@@ -43,6 +45,8 @@ EXPERIMENTS: dict[str, Callable[[Context], list[Record]]] = {
     "cost": cost.records,
     "memory": memory.records,
     "bound": bound.records,
+    "blocks": blocks.records,
+    "sharing": sharing.records,
     "many-requests": many_requests.records,
     "many-requests-grid": many_requests_grid.records,
     "sixty-lines": notebook.records,
