@@ -152,13 +152,15 @@ def _budget(page: "Page", scene: Scene) -> Iterator[str]:
 def _errors(page: "Page", scene: Scene) -> Iterator[str]:
     """How many predictions lie how far off, by reason; and the reasons in words."""
     found = list(points(scene))
-    near = [one for one in found if one.point["why"] is None]
-    rows = [["within a fifth", count(len(near)), _range(page, scene, near), ""]]
-    for why, (word, words) in WHY.items():
-        some = [one for one in found if one.point["why"] == why]
+    groups = {word: (words, [one for one in found if one.point["why"] == why]) for why, (word, words) in WHY.items()}
+    near = {"within a fifth": ("needs no reason", [one for one in found if one.point["why"] is None])}
+    yield "<dl>"
+    for word, (words, some) in (near | groups).items():
         if some:
-            rows.append([escape(word), count(len(some)), _range(page, scene, some), words])
-    yield from table(["because of", "predictions", "errors", "why"], iter(rows))
+            many = "prediction" if len(some) == 1 else "predictions"
+            numbers = f"{count(len(some))} {many}, {_range(page, scene, some)}"
+            yield f"<dt>{escape(word)}: {numbers}</dt><dd>{words}</dd>"
+    yield "</dl>"
 
 
 def _range(page: "Page", scene: Scene, some: list[Point]) -> str:

@@ -11,14 +11,14 @@ import { escape, significant, whole } from "../format.js";
 /** @typedef {(value: number) => number} Scale */
 /** @typedef {{x: Scale, y: Scale, size: typeof SIZE}} Axes */
 
-export const SIZE = { width: 400, height: 300, left: 54, right: 76, top: 14, bottom: 46 }; // whole on a phone
+export const SIZE = { width: 400, height: 300, left: 62, right: 76, top: 14, bottom: 46 }; // whole on a phone
 const EMPTY = { width: 400, height: 84 };
 const LETTER = 8; // wide, at most, on a phone
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
 export function deviceFields(_state, { devices }) {
   if (devices.length === 0) return [];
-  return [{ name: "device", label: "Measured on", kind: "choice", value: devices[0].id, options: devices.map(({ id, name }) => ({ value: id, text: name })) }];
+  return [{ name: "device", label: "Device", kind: "choice", value: devices[0].id, options: devices.map(({ id, name }) => ({ value: id, text: name })) }];
 }
 
 /** @param {State} state @param {Context} context @returns {Device|undefined} */
@@ -76,7 +76,7 @@ export function frame({ x, y, size }, stops, across, up) {
   const beside = marks(y).map((mark) => `<path class="hair" d="M${size.left} ${y(mark)}H${right}"/><text class="muted" x="${size.left - 6}" y="${y(mark) + 4}" text-anchor="end">${number(mark)}</text>`);
   return below.join("") + beside.join("") + `<path class="axis" d="M${size.left} ${size.top}V${bottom}H${right}"/>`
     + `<text class="muted" x="${(size.left + right) / 2}" y="${bottom + 38}" text-anchor="middle">${escape(across)}</text>`
-    + `<text class="muted" transform="translate(13 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(up)}</text>`;
+    + `<text class="muted" transform="translate(12 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(up)}</text>`;
 }
 
 /** As short as an axis needs it. @param {number} value */

@@ -8,8 +8,8 @@ import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, mark, names, n
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
 /** @typedef {{of_minima: number, median_of_pairs: number, lowest: number, highest: number, lopsided: boolean}} Ratio */
-/** @typedef {{words: string, role: string, text: string, points: {x: number, key: string, ratio: Ratio}[]}} Lane */
-/** @typedef {{lanes: Lane[], even: string, across: string, up: string, means: string, bounds: {at: number, words: string}[]}} Scene */
+/** @typedef {{words: string, say: string, role: string, text: string, points: {x: number, key: string, ratio: Ratio}[]}} Lane */
+/** @typedef {{lanes: Lane[], even: string, across: string, up: string, bounds: {at: number, words: string}[]}} Scene */
 
 export const fields = deviceFields;
 
@@ -29,29 +29,29 @@ export function draw(state, records, context) {
 
 const READERS = /** @type {Record<string, (record: any) => Scene>} */ ({
   pays: (record) => ({
-    lanes: [{ words: "no cache", role: "again", text: "a pass over everything ÷ a step with a cache", points: record.contexts.map((/** @type {number} */ x) => ({ x, key: `at.${x}.ratio`, ratio: record.at[x].ratio })) }],
-    even: "as long with a cache", across: "tokens of context", up: "times as long without", means: "a step without a cache takes", bounds: [{ at: record.pays_from_ratio, words: `${significant(record.pays_from_ratio)}: it pays` }],
+    lanes: [{ words: "no cache", say: "a step without a cache", role: "again", text: "a pass over everything ÷ a step with a cache", points: record.contexts.map((/** @type {number} */ x) => ({ x, key: `at.${x}.ratio`, ratio: record.at[x].ratio })) }],
+    even: "as long with a cache", across: "tokens of context", up: "times as long without", bounds: [{ at: record.pays_from_ratio, words: `${significant(record.pays_from_ratio)}: it pays` }],
   }),
   others: (record) => ({
     lanes: [
-      lane("Dynamic", "key", "step with DynamicCache ÷ step of kvref", record, "decode", "dynamic_ratio"), lane("Static", "query", "step with StaticCache ÷ step of kvref", record, "decode", "static_ratio"),
-      lane("prefill", "weight", "prefill with DynamicCache ÷ prefill of kvref", record, "prefill", "dynamic_ratio"),
+      lane("Dynamic", "a step with DynamicCache", "key", "step with DynamicCache ÷ step of kvref", record, "decode", "dynamic_ratio"), lane("Static", "one with StaticCache", "query", "step with StaticCache ÷ step of kvref", record, "decode", "static_ratio"),
+      lane("prefill", "a prefill", "weight", "prefill with DynamicCache ÷ prefill of kvref", record, "prefill", "dynamic_ratio"),
     ],
-    even: "as long as kvref", across: "tokens of context or prompt", up: "times kvref’s time", means: "% takes", bounds: [],
+    even: "as long as kvref", across: "tokens of context or prompt", up: "times kvref’s time", bounds: [],
   }),
 });
 
-/** @param {string} words @param {string} role @param {string} text @param {any} record @param {string} part @param {string} name @returns {Lane} */
-function lane(words, role, text, record, part, name) {
+/** @param {string} words @param {string} say @param {string} role @param {string} text @param {any} record @param {string} part @param {string} name @returns {Lane} */
+function lane(words, say, role, text, record, part, name) {
   const stops = Object.keys(record[part]).map(Number).sort((a, b) => a - b);
-  return { words, role, text, points: stops.map((x) => ({ x, key: `${part}.${x}.${name}`, ratio: record[part][x][name] })) };
+  return { words, say, role, text, points: stops.map((x) => ({ x, key: `${part}.${x}.${name}`, ratio: record[part][x][name] })) };
 }
 
 /** @param {Scene} scene */
-function summary({ lanes, means }) {
-  return lanes.map(({ words, points }) => {
+function summary({ lanes }) {
+  return lanes.map(({ say, points }) => {
     const [first, last] = [points[0], points[points.length - 1]];
-    return `${means.replace("%", words)} ${significant(first.ratio.of_minima)} times as long at ${tokens(first.x)}, ${significant(last.ratio.of_minima)} times at ${tokens(last.x)}`;
+    return `${say} takes ${significant(first.ratio.of_minima)} times as long at ${tokens(first.x)}, ${significant(last.ratio.of_minima)} times at ${tokens(last.x)}`;
   }).join("; ") + ".";
 }
 

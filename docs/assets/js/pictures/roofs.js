@@ -9,7 +9,8 @@ import { SIZE, deviceFields, deviceOf, filesOf, log, mark, nothing, number, roun
 /** @typedef {import("./plot.js").Context} Context */
 /** @typedef {{words: string, role: string, shape: number, intensity: number, rate: number, slowest: number, usual: number, file: string, key: string, named: boolean}} Dot */
 
-const PLACE = { ...SIZE, height: 330, right: 16, left: 56 };
+const LETTER = 8; // wide, at most
+const PLACE = { ...SIZE, height: 330, right: 16, left: 60 };
 const KINDS = /** @type {Record<string, string[]>} */ ({ products: ["ceilings", "products"], passes: ["ceilings", "prefill", "batch"] });
 
 export const fields = deviceFields;
@@ -84,11 +85,11 @@ function drawing(roof, dots) {
   const frame = decades(x).map((one) => `<path class="hair" d="M${x(one)} ${size.top}V${bottom}"/><text class="muted" x="${x(one)}" y="${bottom + 18}" text-anchor="middle">${number(one)}</text>`).join("")
     + powers.map((n) => `<path class="hair" d="M${size.left} ${y(10 ** n)}H${right}"/><text class="muted" x="${size.left - 6}" y="${y(10 ** n) + 4}" text-anchor="end">10${power(n)}</text>`).join("")
     + `<path class="axis" d="M${size.left} ${size.top}V${bottom}H${right}"/><text class="muted" x="${(size.left + right) / 2}" y="${bottom + 38}" text-anchor="middle">FLOPs for each byte moved</text>`
-    + `<text class="muted" transform="translate(13 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">FLOPs a second, measured</text>`;
+    + `<text class="muted" transform="translate(12 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">FLOPs a second, measured</text>`;
   const edge = Math.min(ridge, x.low);
   const line = `<path class="l-negative" stroke-width="2.5" d="M${x(edge)} ${y(roof.bytes * edge)}L${x(ridge)} ${y(roof.flops)}H${right}"/><path class="l-negative" stroke-dasharray="3 4" d="M${x(ridge)} ${y(roof.flops)}V${bottom}"/>`
     + `<text class="f-negative on" x="${x(ridge)}" y="${y(roof.flops) - 7}" text-anchor="middle">ridge ${significant(ridge)}</text>`;
-  const body = frame + line + dots.map((one) => shown(one, x, y, size)).join("");
+  const body = frame + line + dots.map((one) => nameOf(one, x, y, size)).join("") + dots.map((one) => shown(one, x, y)).join(""); // no mark under a name
   const rows = [
     ["roof", "ceiling", "bytes a second", significant(roof.bytes / 1e9), roof.bytes, roof.file, `${roof.way}.bytes_per_second`], ["roof", "ceiling", "FLOPs a second", rate(roof.flops), roof.flops, roof.file, `products.${roof.dtype}.flops_per_second`],
     ...dots.map((one) => ["roof", one.words, "FLOPs a second", rate(one.rate), one.rate, one.file, `${one.key}.flops_per_second`]),
@@ -96,13 +97,19 @@ function drawing(roof, dots) {
   return { kind: "drawing", label: `A measured roof with its ridge at ${significant(ridge)}, and ${dots.length} measured points below it.`, width: size.width, height: size.height, body, rows };
 }
 
-/** @param {Dot} one @param {import("./plot.js").Scale} x @param {import("./plot.js").Scale & {low: number}} y @param {typeof SIZE} size */
-function shown(one, x, y, size) {
+/** @param {Dot} one @param {import("./plot.js").Scale} x @param {import("./plot.js").Scale & {low: number}} y */
+function shown(one, x, y) {
   const [at, high] = [x(one.intensity), y(one.rate)];
   const low = (/** @type {number} */ flops) => y(Math.max(y.low, flops));
-  const end = at + 10 + one.words.length * 8 > size.width;
-  const name = one.named ? `<text class="f-${one.role} on" font-weight="600" x="${round(at + (end ? -9 : 9))}" y="${round(high + 16)}"${end ? ' text-anchor="end"' : ""}>${one.words}</text>` : "";
-  return whisker(at, [high, low(one.usual), low(one.slowest)], one.role) + mark(at, high, one.role, one.shape) + name;
+  return whisker(at, [high, low(one.usual), low(one.slowest)], one.role) + mark(at, high, one.role, one.shape);
+}
+
+/** Below the point; to its left, and lower, where the others of its kind stand. @param {Dot} one @param {import("./plot.js").Scale} x @param {import("./plot.js").Scale} y @param {typeof SIZE} size */
+function nameOf(one, x, y, size) {
+  if (!one.named) return "";
+  const at = x(one.intensity);
+  const end = at + 10 + one.words.length * LETTER > size.width;
+  return `<text class="f-${one.role} on" font-weight="600" x="${round(at + (end ? 6 : 9))}" y="${round(y(one.rate) + (end ? 30 : 16))}"${end ? ' text-anchor="end"' : ""}>${one.words}</text>`;
 }
 
 /** @param {string} part */

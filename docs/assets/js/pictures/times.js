@@ -74,8 +74,8 @@ function summary(part, lanes) {
   if (part === "prefill" || part === "batch") {
     const lane = lanes[lanes.length - 1];
     const [first, end] = [lane.points[0], last(lane)];
-    const [who, unit] = part === "prefill" ? ["a prompt", "tokens"] : [`a step ${lane.words} tokens`, "sequences"];
-    return `${who} of ${whole(first.x)} ${first.x === 1 ? unit.slice(0, -1) : unit} takes ${time(first.taken.min_ms)}, of ${whole(end.x)} ${unit} ${time(end.taken.min_ms)}.`;
+    const [who, unit, where] = part === "prefill" ? ["a prompt", "tokens", ""] : ["a step", "sequences", ` ${lane.words} tokens`];
+    return `${who} of ${whole(first.x)} ${first.x === 1 ? unit.slice(0, -1) : unit}${where} takes ${time(first.taken.min_ms)}, of ${whole(end.x)} ${unit} ${time(end.taken.min_ms)}.`;
   }
   const shared = Math.min(...lanes.map((lane) => last(lane).x));
   const each = lanes.map((lane) => `${time(lane.points.filter(({ x }) => x === shared)[0].taken.min_ms)} ${lane.words === "no cache" ? "without a cache" : lane.words}`);
