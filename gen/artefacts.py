@@ -241,6 +241,74 @@ FIGURES: tuple[Figure, ...] = (
         " grow: a table may name blocks anywhere in the pool, and only its last block is partly empty.",
     ),
     Figure(
+        "block-rows",
+        "learn/blocks",
+        "rows",
+        "Keys and values of one head in blocks: as the request knows them, and as memory holds them.",
+        "{val:blocks.by_size.4.tokens.A} tokens of A lie in blocks {val:blocks.by_size.4.tables.A.0},"
+        " {val:blocks.by_size.4.tables.A.1} and {val:blocks.by_size.4.tables.A.2}, between those of B; every row is the one"
+        " that was cached, wherever it lies.",
+        state={"block": 4, "request": "A", "token": 5},
+    ),
+    Figure(
+        "waste",
+        "learn/blocks",
+        "waste",
+        "What the memory for caches holds: three ways to reserve it, and blocks.",
+        "Of {val:blocks.waste.slots} slots {val:blocks.waste.traces.long.policies.longest.tokens|%} hold a token when the"
+        " longest length is reserved, {val:blocks.waste.traces.long.policies.blocks.tokens|%} with blocks of"
+        " {val:blocks.waste.block_tokens}; so {val:blocks.waste.traces.long.times.longest|x} as many requests run at once.",
+        state={"trace": "long"},
+    ),
+    Figure(
+        "block-size",
+        "learn/blocks",
+        "waste",
+        "What the size of a block changes: empty slots, table entries, and how much of a prompt is found again.",
+        "Blocks of {val:blocks.block_size.sizes.4} leave {val:blocks.block_size.empty_slots.4|.1f} slots of a request empty and"
+        " find {val:blocks.block_size.found_share.4|%} of the prompts again; blocks of {val:blocks.block_size.sizes.6} leave"
+        " {val:blocks.block_size.empty_slots.6|.1f} empty and find none.",
+        options={"part": "sizes"},
+    ),
+    Figure(
+        "shared-prompt",
+        "learn/sharing",
+        "story",
+        "Three questions after one instruction, and the blocks that they share.",
+        "The three prompts have {val:sharing.saved.tokens.without} tokens; {val:sharing.saved.tokens.with} are computed, and"
+        " {val:sharing.saved.blocks.with} blocks are held instead of {val:sharing.saved.blocks.without}.",
+        state={"action": 3},
+        options={"story": "prompt", "prompts": ["cat"]},
+    ),
+    Figure(
+        "hash-chain",
+        "learn/sharing",
+        "chain",
+        "The blocks of two prompts and their chained hashes.",
+        "Where one word of the question is another, {val:sharing.chains.of.japan.hits} blocks are found and none after them,"
+        " although the last full block holds the same tokens.",
+        state={"prompt": "japan"},
+    ),
+    Figure(
+        "what-is-shared",
+        "learn/sharing",
+        "changes",
+        "How far the rows of two prompts are apart that differ in one token.",
+        "Before position {val:sharing.rows.question.first} the rows agree to within"
+        " {val:sharing.rows.question.before_bound|sci}; from there on, in every layer but the first, they are apart by at"
+        " least {val:sharing.rows.question.least_after|sci}.",
+        state={"change": "question"},
+    ),
+    Figure(
+        "copy-on-write",
+        "learn/sharing",
+        "story",
+        "A fork inside a block, and the copy at the first write.",
+        "A writes first, so {val:sharing.copy.tokens} rows of block {val:sharing.copy.source} are copied to block"
+        " {val:sharing.copy.target}: {val:sharing.copy.bytes.float32|bytes}. B then writes in place.",
+        options={"story": "copy", "prompts": ["cat"]},
+    ),
+    Figure(
         "timeline",
         "learn/many-requests",
         "timeline",

@@ -12,7 +12,10 @@ from gen.paths import DEFAULT_MODEL, PUBLISHED
 GEOMETRY = PUBLISHED.data / "geometry" / "models.json"
 
 # What shows a model, or counts made for its main recording: the reader chooses among models, not among prompts.
-BY_MODEL = ("lanes", "heads", "intensity", "models", "growth", "reads", "roofline", "timeline", "waits")
+BY_MODEL = (
+    *("lanes", "heads", "intensity", "models", "growth", "reads", "roofline", "timeline", "waits"),
+    *("waste", "chain", "changes"),
+)
 BY_TABLE = ("memory",)  # draws from the table of published models and shows no recording
 BY_DEVICE = ("times", "ratios", "samples", "agreement", "roofs")  # draws measurements, of whichever device has them
 
@@ -66,6 +69,8 @@ def stops(data_root: Path, shown: str, model: str) -> dict[str, Any]:
             "models": sorted(models, key=lambda one: found["models"][one["id"]]["parameters"]),
             "requests": found["requests"],
         }
+    if shown in ("rows", "story", "chain", "changes"):
+        return _blocks(data_root, shown, model)
     if shown == "waits":
         grid: dict[str, Any] = values(data_root, f"{model}/many-requests-grid")["grid"]
         return grid
@@ -78,6 +83,22 @@ def stops(data_root: Path, shown: str, model: str) -> dict[str, Any]:
         "devices": [{"id": name, "name": device["name"]} for name, device in found["devices"].items()],
         "batches": found["batches"],
     }
+
+
+def _blocks(data_root: Path, shown: str, model: str) -> dict[str, Any]:
+    """What the pictures of blocks and sharing let a reader choose: sizes, prompts, and actions told one by one."""
+    if shown == "rows":
+        found = values(data_root, f"{model}/blocks")
+        tokens = next(iter(found["by_size"].values()))["tokens"]
+        return {"sizes": found["sizes"], "recordings": found["recordings"], "tokens": tokens}
+    found = values(data_root, f"{model}/sharing")
+    if shown == "chain":
+        return {"others": list(found["chains"]["order"])}
+    if shown == "changes":
+        return {"variants": [{"id": name, "words": found["rows"][name]["words"]} for name in found["rows_order"]]}
+    labels = {one["name"]: one["label"] for one in found["sequences"]}
+    kept = ("script", "names", "design", "block_tokens", "slots")
+    return {name: {**{key: one[key] for key in kept}, "labels": labels} for name, one in found["stories"].items()}
 
 
 def _of_model(data_root: Path, model: str) -> list[dict[str, Any]]:
