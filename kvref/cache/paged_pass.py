@@ -101,14 +101,14 @@ class SequenceCache(_Pass):
         check_length(length, self.length)
         self._forget_unfinished()
         manager, name, size = self.manager, self.request_id, self.manager.block_tokens
-        tokens, table = manager.tokens(name)[:length], manager.table(name)
-        cut = table[length // size] if length % size else None
-        if cut is not None and manager.pool.ref_count(cut) > 1 and not manager.available_blocks:
-            raise OutOfBlocks(1, 0)
+        tokens, behind = manager.tokens(name)[:length], manager.table(name)[length // size :]
+        copies = manager.design == "full-blocks" and length % size and length < self.length
+        if copies and not manager.available_blocks and all(manager.pool.ref_count(block) > 1 for block in behind):
+            raise OutOfBlocks(1, 0)  # the cut would free none either
         kept = manager.truncate(name, length)
-        if cut is not None and kept < length:
+        if kept < length:
             manager.append(name, tokens[kept:])
-            self.cache.copy([Copy(cut, manager.table(name)[-1], length - kept)])
+            self.cache.copy([Copy(behind[0], manager.table(name)[-1], length - kept)])
             manager.confirm(name, length)
 
     def _forget_unfinished(self) -> None:
