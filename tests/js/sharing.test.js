@@ -62,7 +62,7 @@ test("every row is drawn twice, with the same recorded numbers, in the slot that
     assert.equal(physical.rows.filter((row) => row.mark === "new").length, 1);
     assert.equal(physical.rows.length, blocks.slots);
   }
-  assert.match(shown("block-rows", { block: 4, token: 5 }).model.summary, /slot 5 × 4 \+ 1 = 21/);
+  assert.match(shown("block-rows", { block: 4, token: 5 }).model.summary, /slot 5\u00a0×\u00a04\u00a0\+\u00a01\u00a0=\u00a021/);
   assert.match(html(shown("block-rows", { block: 1 }).model), /r-shared">0\u00a0AB/);
   assert.match(shown("block-rows", { request: "B", token: 13 }).model.summary, /“by”, position 13 of B/);
 });

@@ -32,10 +32,9 @@ export function draw(state, records, context) {
     cells: one.tokens.map((/** @type {any} */ item, /** @type {number} */ at) => cell(one, values[at - one.first], layer, at, item.text, file, key)),
   }));
   const where = one.tokens[one.first].text;
-  const before = one.first === 0 ? "No row is the same" : `The ${whole(one.first)} rows before it are the same`;
-  const bare = token(where, true);
+  const before = one.first === 0 ? "" : `The ${whole(one.first)} rows before it are the same in every layer. `;
   return {
-    summary: `Position ${one.first} is ${spoken(bare)} instead of “${token(records[file].chains.of[records[file].chains.base].blocks.length ? base(records[file], one.first) : "", true)}”. ${before} in every layer; from there on all are different but those of layer 0.`,
+    summary: `Position ${one.first} is ${spoken(token(where, true))} instead of ${spoken(token(base(records[file], one.first), true))}. ${before}From there on all rows are different; in layer 0 only its own is.`,
     parts: [
       { kind: "table", name: "changes", look: "tint", corner: "layer ↓ pos. →", label: "Largest difference of any number of K or V, layers down, positions across", columns, rows },
       { kind: "legend", items: [{ swatch: "empty", text: "equal, to rounding" }, { swatch: "weight", text: `apart: darker from 10${power(LEAST)} to 10${power(MOST)} and above` }, { swatch: "new", text: "the token that is another" }] },

@@ -65,7 +65,7 @@ export function draw(state, records, context) {
   const [block, place] = [one.tables[who][row], at % size];
   const text = spoken(scene.owners[who].index.tokens[at].text);
   return {
-    summary: `${text}, position ${at} of ${who}: row ${row} of the table, place ${place}. The table says block ${block}, so its K and V lie in slot ${block} × ${size} + ${place} = ${one.slots[who][at]}.`,
+    summary: `${text}, position ${at} of ${who}: row ${row} of the table, place ${place}. The table says block ${block}, so its K and V lie in slot ${block}\u00a0×\u00a0${size}\u00a0+\u00a0${place}\u00a0=\u00a0${one.slots[who][at]}.`,
     parts: [
       { kind: "title", text: `Logical order: ${who}, as attention reads it` }, logical(scene),
       { kind: "title", text: "Physical order: the pool, as memory holds it" }, physical(scene),

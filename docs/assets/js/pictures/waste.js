@@ -68,7 +68,7 @@ function sizes(record, file) {
     cells: columns.flatMap(([name, words, of, show, full]) => {
       const value = record[name][i];
       const cell = { say: `blocks of ${size}: ${words}${name === "found_share" ? ", share of the prompts" : " of a request, on average"}`, file, key: `block_size.${name}.${i}`, exact: String(value) };
-      return [{ kind: "lane", spans: value > 0 ? [{ look: name === "found_share" ? "decode" : "prefill", at: 0, to: value / full, low: 0.16, high: 0.84 }] : [], text: "", ...cell }, { kind: "count", text: show(value), ...cell }];
+      return [{ kind: "lane", spans: value > 0 ? [{ look: name === "found_share" ? "used" : "prefill", at: 0, to: value / full, low: 0.16, high: 0.84 }] : [], text: "", ...cell }, { kind: "count", text: show(value), ...cell }];
     }),
   }));
   const more = record.sizes.map((/** @type {number} */ size, /** @type {number} */ i) => ["expected", `${size} slots`, "empty slots, (block − 1) / 2", fixed(record.empty_slots_expected[i], 1), record.empty_slots_expected[i], file, `block_size.empty_slots_expected.${i}`]);
