@@ -53,6 +53,8 @@ class Engine:
         if cache.manager is not scheduler.manager:
             raise ValueError("cache: expected one over the blocks of the scheduler's manager, got one over others.")
         model.check_cache(cache.config)
+        if cache.blocks.dtype != model.dtype:
+            raise ValueError(f"cache: expected {model.dtype}, as the model's weights are, got {cache.blocks.dtype}.")
         self.model, self.scheduler, self.cache = model, scheduler, cache
         self.detokenize, self.clock = detokenize, clock
         self.prompt_tokens = self.cached_tokens = self.preemptions = 0  # of all requests that were ever admitted

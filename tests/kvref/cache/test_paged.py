@@ -190,12 +190,12 @@ def test_rows_without_a_pass_are_refused() -> None:
     with pytest.raises(ValueError, match="k, v: expected 0 rows, as many tokens as the pass began with, got 2"):
         one.append(0, k, k)
     one.begin(torch.tensor([1, 2]))
-    with pytest.raises(ValueError, match="k, v: expected 2 rows, .* got 1"):
+    with pytest.raises(ValueError, match=r"k, v: expected 2 rows, .* got 1"):
         one.append(0, k[:1], k[:1])
 
 
 def test_a_prefix_that_is_cached_is_read_and_not_computed() -> None:
-    """Pitfall 2 on tensors: of 8 cached tokens 4 are taken (whole blocks), or 7 (copy on write), and the logits are the same."""
+    """Pitfall 2 on tensors: of 8 cached tokens 4 are taken (whole blocks), or 7 (copy on write); the logits are the same."""
     ids = tiny.ids(CONFIG, 8)
     for design, cached in (("full-blocks", 4), ("copy-on-write", 7)):
         cache, plain = serving.paged(CONFIG, design=design), contiguous()
