@@ -8,6 +8,9 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
+_SEQUENCES = (list, tuple, Sequence)  # a list is seen at once
+_TEXTS = (str, bytes)
+
 
 def whole(least: int = 1, /, **values: Any) -> None:
     """Refuse what is no whole number of at least ``least``; True and 2.0 are none."""
@@ -26,7 +29,7 @@ def positive(**values: Any) -> None:
 def ids(least: int = 0, /, **values: Any) -> None:
     """Refuse what is no sequence of at least ``least`` token ids, each a whole number of at least 0."""
     for name, value in values.items():
-        if isinstance(value, str | bytes) or not isinstance(value, list | tuple | Sequence):  # a list is seen at once
+        if not isinstance(value, _SEQUENCES) or isinstance(value, _TEXTS):
             raise ValueError(f"{name}: expected a sequence of token ids, got {value!r}.")
         if len(value) < least:
             raise ValueError(f"{name}: expected at least {least} token ids, got {len(value)}.")

@@ -87,7 +87,7 @@ def _devices(page: "Page") -> list[str]:
     for device in page.records.devices:
         own = ", your machine" if device.own else ""
         parts.append(f'<h3 id="records-{device.id.replace("/", "-")}">{_mark(device.environment["name"])}{own}</h3>')
-        parts += ['<dl class="kv-catalogue">', *(_measured(page, one) for one in device.records), "</dl>"]
+        parts += ['<dl class="kv-catalogue" data-search-exclude>', *(_measured(page, one) for one in device.records), "</dl>"]
     return parts
 
 
@@ -129,7 +129,7 @@ def _id(page: "Page", record: str) -> str:
 
 def _file(page: "Page", record: str) -> str:
     """A link to a file, with the beginning of its hash."""
-    digits = f'<code class="kv-hash">sha256 {page.records.digest(record)[:HASH_DIGITS]}</code>'
+    digits = f'<code class="kv-hash" data-search-exclude>sha256 {page.records.digest(record)[:HASH_DIGITS]}</code>'
     file = f"data/{file_of(record)}"
     return f'<a href="{page.to(file)}"><code>{escape(file)}</code></a> {digits}'
 

@@ -5,6 +5,7 @@ from html import escape
 from mkdocs.utils import get_relative_url
 
 from gen import artefacts, findings, io, listings
+from gen.devices import is_measured
 from gen.errors import UserError
 from gen.paths import shown
 from gen.site import catalogue, cells, cite, glossary, measured, reference
@@ -157,7 +158,8 @@ def _figure(name: str) -> artefacts.Figure:
 
 def _origin(number: Number) -> str:
     """Where a number comes from, as attributes."""
-    facts = {"record": number.record, "key": number.key, "exact": number.exact, "precision": number.precision}
+    facts = {"record": number.record, "key": number.key, "exact": number.exact}
+    facts |= {} if is_measured(number.record) else {"precision": number.precision}  # of a time the page knows it itself
     return "".join(f' data-{name}="{escape(text)}"' for name, text in facts.items() if text)
 
 

@@ -35,7 +35,7 @@ def to_html(page: "Page", name: str) -> str:
     kinds, made = TABLES_OF[name]
     opened = "" if name in LONG else " open"
     tables = [
-        f'<details class="kv-device"{opened}><summary>{_head(page, scene, kinds[-1])}</summary>'
+        f'<details class="kv-device"{opened} data-search-exclude><summary>{_head(page, scene, kinds[-1])}</summary>'
         f"{''.join(made(page, scene))}{_foot(page, scene, POINTS if name == 'errors' else kinds[-1:])}</details>"
         for scene in (Scene(page.records, entry) for entry in devices.offered(page.records.devices, kinds))
     ]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gen.site.expand import Page
 
 Table = Callable[["Page", Scene], Iterator[str]]
+MOST_ROWS = 16  # a page of many devices would grow beyond its budget
 
 
 def _points(name: str, first: str) -> Table:
@@ -21,9 +22,9 @@ def _points(name: str, first: str) -> Table:
 
     def made(page: "Page", scene: Scene) -> Iterator[str]:
         cells = Cells(page, scene, name)
-        rows = ([_row_head(page, one), *cells.point(one.path, one.point)] for one in points(scene) if one.kind == name)
-        yield from table([first, *POINT], rows)
-        yield from _left_out(cells.values)
+        found, more = _some([one for one in points(scene) if one.kind == name])
+        yield from table([first, *POINT], ([_row_head(page, one), *cells.point(one.path, one.point)] for one in found))
+        yield from _left_out(cells.values, more)
 
     return made
 
@@ -37,8 +38,18 @@ def _row_head(page: "Page", one: Point) -> str:
     return f"{count(int(parts[1]))}, {escape((LANES | TABLES)[parts[2]])}"
 
 
-def _left_out(values: dict[str, Any]) -> Iterator[str]:
-    """What there was no room or no time for."""
+def _some(found: list[Point]) -> tuple[list[Point], int]:
+    """As many rows as a table may have, the first and the last among them, and how many were passed over."""
+    if len(found) <= MOST_ROWS:
+        return found, 0
+    places = sorted({round(n * (len(found) - 1) / (MOST_ROWS - 1)) for n in range(MOST_ROWS)})
+    return [found[place] for place in places], len(found) - len(places)
+
+
+def _left_out(values: dict[str, Any], more: int = 0) -> Iterator[str]:
+    """What there was no room or no time for, and what stands in the file alone."""
+    if more:
+        yield f'<p class="kv-note">{count(more)} more in the file.</p>'
     found = values.get("left_out", [])
     for why, words in {"no-room": "for want of memory", "no-time": "for want of time"}.items():
         some = [one for one in found if one["why"] == why]
@@ -81,13 +92,13 @@ def _paged(page: "Page", scene: Scene) -> Iterator[str]:
 
 def _batch(page: "Page", scene: Scene) -> Iterator[str]:
     cells = Cells(page, scene, "batch")
+    found, more = _some([one for one in points(scene) if one.kind == "batch"])
     rows = (
         [_row_head(page, one), *cells.point(one.path, one.point), cells.num(f"{one.path}.tokens_per_second", ".0f")]
-        for one in points(scene)
-        if one.kind == "batch"
+        for one in found
     )
     yield from table(["sequences × context", *POINT, "tokens a second"], rows)
-    yield from _left_out(cells.values)
+    yield from _left_out(cells.values, more)
 
 
 def _pays(page: "Page", scene: Scene) -> Iterator[str]:

@@ -66,7 +66,7 @@ def _keys(kind: Kind) -> Iterator[str]:
 def _files(page: "Page", files: list[str], hashes: dict[str, str]) -> Iterator[str]:
     lines = [
         f'<li><a href="{page.to(f"data/{name}.json")}"><code>data/{escape(name)}.json</code></a><br>'
-        f'<code class="kv-hash">{hashes[name]}</code></li>'
+        f'<code class="kv-hash" data-search-exclude>{hashes[name]}</code></li>'
         for name in sorted(files)
     ]
     few = len(lines) <= FEW

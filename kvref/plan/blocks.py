@@ -6,6 +6,7 @@ nothing about tokens, requests or what is in a block.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from kvref.checks import whole
 from kvref.errors import OutOfBlocks
@@ -14,7 +15,8 @@ from kvref.errors import OutOfBlocks
 class BlockPool:
     """``total_blocks`` ids from 0; with ``reserve_null`` block 0 is set aside as a placeholder that is never handed out.
 
-    Free blocks wait in line: taken from the head, given back at the tail, at first in the order 0, 1, 2, …
+    Free blocks wait in line: taken from the head, given back at the tail, at first in the order 0, 1, 2, … ``refs`` are the
+    counts of ``ref_count``, to be read by those who know that an id is right.
     """
 
     def __init__(self, total_blocks: int, *, reserve_null: bool = False) -> None:
@@ -23,6 +25,7 @@ class BlockPool:
         self.reserved_blocks = int(reserve_null)
         self._free = deque(range(self.reserved_blocks, total_blocks))
         self._refs = [0] * total_blocks
+        self.refs: Sequence[int] = self._refs
         self._is_idle = bytearray(total_blocks)
         self._idle_blocks = 0
 

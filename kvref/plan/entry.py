@@ -19,6 +19,7 @@ class Entry:
 
     request: Request
     tokens: list[int]  # the prompt, then the reply
+    full_blocks: int  # that it will need in the end
     status: Status = "waiting"
     length: int = 0  # tokens that have slots, while it is running or swapped out
     admissions: int = 0

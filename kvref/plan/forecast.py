@@ -28,6 +28,7 @@ class Forecast(Tables):
         self.pool, self.index, self.log, self.host = store.pool, store.index, store.log, host
         self.block_tokens = store.index.block_tokens
         self.design, self.prefix_caching, self.max_blocks_per_table = design, prefix_caching, max_blocks
+        self._shares_parts = design == "copy-on-write"  # a block that is partly filled can be in several tables, or be found
 
     @property
     def available_blocks(self) -> int:
@@ -44,7 +45,7 @@ class Forecast(Tables):
         ids(1, token_ids=token_ids)
         blocks, cached = self._prefix(token_ids, namespace)
         rows = -(-len(token_ids) // self.block_tokens)
-        copied = cached % self.block_tokens and self.pool.ref_count(blocks[-1])
+        copied = cached % self.block_tokens and self.pool.refs[blocks[-1]]
         return self._store.idle_among(blocks) + rows - len(blocks) + bool(copied)
 
     def blocks_needed(self, request_id: str, count: int) -> int:
@@ -86,8 +87,8 @@ class Forecast(Tables):
         rows = table.rows_for(len(table.tokens) + count) - len(table.blocks)
         return rows + (count > 0 and self._store.must_copy(table))
 
-    def _check_limit(self, table: Table, tokens: int) -> None:
+    def _check_limit(self, tokens: int) -> None:
         limit = self.max_blocks_per_table
-        if limit is not None and table.rows_for(tokens) > limit:
+        if limit is not None and tokens > limit * self.block_tokens:
             most = limit * self.block_tokens
             raise ValueError(f"token_ids: expected a table of at most {most} tokens ({limit} blocks), got {tokens}.")

@@ -36,7 +36,7 @@ class Lifecycle:
         if request.id in self._entries:
             raise ValueError(f"id: expected one that is not known yet, got {request.id!r}.")
         self._check_fits(request)
-        entry = Entry(request, list(request.prompt_ids))
+        entry = Entry(request, list(request.prompt_ids), self._blocks(request.rows))
         self._entries[request.id] = self._waiting[request.id] = entry
 
     def abort(self, request_id: str) -> None:
@@ -60,11 +60,11 @@ class Lifecycle:
         if self._planned is None or self._planned[0] is not step:
             raise ValueError(f"step: expected the one planned last and not committed, got number {step.number}.")
         live = [(work, entry) for work, entry in zip(step.work, self._planned[1], strict=True) if entry.status == "running"]
-        self._check_sampled(step, sampled, {work.request_id for work, _ in live if work.samples})
+        self._check_sampled(step, sampled, [work.request_id for work, _ in live if work.samples])
         self._planned = None
         finished = []
         for work, entry in live:
-            self.manager.confirm(work.request_id, work.start + len(work.token_ids))
+            self.manager.confirm(work.request_id, entry.length)
             if work.samples and self._take(entry, sampled[work.request_id]):
                 finished.append(work.request_id)
         return tuple(finished)
@@ -108,7 +108,7 @@ class Lifecycle:
     @property
     def stored_tokens(self) -> int:
         """Lengths of all running requests; what they share counts for each."""
-        return sum(entry.length for entry in self._running.values())
+        return sum([entry.length for entry in self._running.values()])
 
     @property
     def reserved_tokens(self) -> int:
@@ -149,12 +149,12 @@ class Lifecycle:
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.manager.block_tokens)
 
-    def _check_sampled(self, step: Step, sampled: Mapping[str, int], needed: set[str]) -> None:
+    def _check_sampled(self, step: Step, sampled: Mapping[str, int], needed: list[str]) -> None:
         for name in needed:
-            if name not in sampled:
-                raise ValueError(f"sampled: expected a token for {name!r}, got none.")
-            if type(sampled[name]) is not int or sampled[name] < 0:
-                raise ValueError(f"sampled: expected a token id for {name!r}, got {sampled[name]!r}.")
+            token = sampled.get(name)
+            if type(token) is not int or token < 0:
+                kind, got = ("token id", repr(token)) if name in sampled else ("token", "none")
+                raise ValueError(f"sampled: expected a {kind} for {name!r}, got {got}.")
         if len(sampled) > len(needed):
             for name in set(sampled) - {work.request_id for work in step.work if work.samples}:
                 raise ValueError(f"sampled: {name!r} samples nothing in step {step.number}.")

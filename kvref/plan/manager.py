@@ -56,7 +56,7 @@ class KVManager(Forecast):
         self._check_new(request_id, "request_id")
         ids(token_ids=token_ids)
         table = Table(self.block_tokens, namespace)
-        self._check_limit(table, len(token_ids))
+        self._check_limit(len(token_ids))
         blocks, cached = self._prefix(token_ids, namespace)
         self.log.append(Admitted(request_id, cached))
         for row, block in enumerate(blocks):
@@ -71,14 +71,16 @@ class KVManager(Forecast):
         table = self._table(request_id)
         ids(1, token_ids=token_ids)
         start, stop = len(table.tokens), len(table.tokens) + len(token_ids)
-        self._check_limit(table, stop)
-        needed = self._needed(table, stop - start)
+        self._check_limit(stop)
+        rows = table.rows_for(stop)
+        cut = self._shares_parts and start % self.block_tokens > 0  # only then may others have the block that is written first
+        needed = rows - len(table.blocks) + (cut and self._store.must_copy(table))
         if needed and needed > self.available_blocks:
             raise OutOfBlocks(needed, self.available_blocks)
-        copies = self._store.make_writable(request_id, table) if start % self.block_tokens else ()
-        table.tokens.extend(token_ids)
-        for row in range(len(table.blocks), table.rows_for(stop)):
-            table.blocks.append(self._store.take(request_id, row))
+        copies = self._store.make_writable(request_id, table) if cut else ()
+        table.tokens += token_ids
+        while len(table.blocks) < rows:
+            table.blocks.append(self._store.take(request_id, len(table.blocks)))
         self.log.append(Appended(request_id, start, tuple(token_ids)))
         return Grant(table.slots(start, stop), copies)
 
@@ -89,7 +91,8 @@ class KVManager(Forecast):
         if length > table.confirmed:
             table.confirmed = length
             self.log.append(Confirmed(request_id, length))
-            self._let_find(request_id, table)
+            if length // self.block_tokens > table.indexed_rows:
+                self._let_find(request_id, table)
 
     def fork(self, parent: str, child: str) -> int:
         """A table for ``child`` that shares the blocks of ``parent``; how many tokens it has.

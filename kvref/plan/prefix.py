@@ -38,6 +38,7 @@ class Namespace:
 
 HashFunction = Callable[[Key | None, tuple[int, ...], Namespace], Key]
 NOBODY = Namespace()
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 def chain_hash(parent: Key | None, token_ids: tuple[int, ...], namespace: Namespace) -> str:
@@ -46,7 +47,7 @@ def chain_hash(parent: Key | None, token_ids: tuple[int, ...], namespace: Namesp
     The JSON of a list tells its items apart, so ("a", "bc") and ("ab", "c") differ, as do an adapter and a salt.
     """
     content = [parent, token_ids, namespace.adapter, namespace.salt]
-    return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+    return sha256(_JSON.encode(content).encode()).hexdigest()
 
 
 @dataclass(eq=False, slots=True)

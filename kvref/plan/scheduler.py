@@ -82,7 +82,7 @@ class Scheduler(Lifecycle):
     def _serve(self, entry: Entry, most: int, draft: Draft) -> None:
         """The next tokens of a request, if need be at the cost of those that came last, itself included."""
         start, name = entry.length, entry.request.id
-        stop = min(len(entry.tokens), start + min(most, self.chunk_tokens))
+        stop = min(len(entry.tokens), start + most, start + self.chunk_tokens)
         tokens = tuple(entry.tokens[start:stop])
         while True:
             try:
@@ -129,7 +129,7 @@ class Scheduler(Lifecycle):
             if entry.status == "swapped" and looked_up:
                 return
             if promised is None:
-                promised = sum(self._owed(one) for one in self._running.values())
+                promised = sum(map(self._owed, self._running.values()))
             room = self.manager.available_blocks - promised
             if not self._fits(entry, room):
                 if not self._running:
@@ -169,7 +169,7 @@ class Scheduler(Lifecycle):
 
     def _goal(self, entry: Entry) -> int:
         """Blocks for all tokens that the request has and one block more, but never more than it will ever need."""
-        return min(self._blocks(len(entry.tokens)) + 1, self._blocks(entry.request.rows))
+        return min(self._blocks(len(entry.tokens)) + 1, entry.full_blocks)
 
     def _owed(self, entry: Entry) -> int:
         """How many of these a running request has not taken yet."""

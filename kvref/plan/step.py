@@ -5,12 +5,12 @@ planned.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvref.plan.manager import Copy, Move
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """Consecutive tokens of one request in a pass: a whole prompt, a chunk of it, or the one token of a decode step.
 
     The tokens stand at positions ``start``, ``start`` + 1, …; their keys and values go to ``slots``, and they read the slots
@@ -47,4 +47,4 @@ class Step:
     @property
     def tokens(self) -> int:
         """Tokens that the pass computes."""
-        return sum(len(work.token_ids) for work in self.work)
+        return sum([len(work.token_ids) for work in self.work])

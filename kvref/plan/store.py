@@ -31,11 +31,11 @@ class BlockStore:
 
     def idle_among(self, blocks: Sequence[int]) -> int:
         """How many of these blocks nobody holds."""
-        return sum(not self.pool.ref_count(block) for block in blocks)
+        return sum(not self.pool.refs[block] for block in blocks)
 
     def must_copy(self, table: Table) -> bool:
         """Whether the next token goes into a block that others hold too."""
-        return len(table.tokens) % table.block_tokens > 0 and self.pool.ref_count(table.blocks[-1]) > 1
+        return len(table.tokens) % table.block_tokens > 0 and self.pool.refs[table.blocks[-1]] > 1
 
     def take(self, request_id: str, row: int) -> int:
         """A block for that row, the least recently used idle one if none is free. Raises ``OutOfBlocks``."""
@@ -49,7 +49,7 @@ class BlockStore:
 
     def hit(self, request_id: str, row: int, block: int) -> None:
         """Hold a block that was found by its content."""
-        if not self.pool.ref_count(block):
+        if not self.pool.refs[block]:
             self.index.revive(block)
         self.log.append(Hit(request_id, block, row, self.pool.share(block)))
 
@@ -78,7 +78,7 @@ class BlockStore:
         """See to it that the last block, which is partly filled, has one holder and cannot be found."""
         filled = len(table.tokens) % table.block_tokens
         row, block = len(table.blocks) - 1, table.blocks[-1]
-        if self.pool.ref_count(block) > 1:
+        if self.pool.refs[block] > 1:
             table.blocks[row] = self.take(request_id, row)
             self.log.append(Copied(request_id, block, table.blocks[row], row, filled))
             self.release(request_id, row, block)

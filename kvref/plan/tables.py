@@ -6,12 +6,12 @@ A table's row i is the block with the tokens of positions i·B to (i + 1)·B −
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kvref.plan.prefix import NOBODY, Namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """K and V of the first ``tokens`` slots of block ``source`` go to block ``target``, on the device."""
 
     source: int
@@ -19,16 +19,14 @@ class Copy:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A whole block goes from the device to host memory, or back."""
 
     device_block: int
     host_block: int
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """Where the K and V of appended tokens belong, one slot a token, and what must be copied before they are written."""
 
     slots: tuple[int, ...]
@@ -57,6 +55,8 @@ class Table:
     def slots(self, start: int, stop: int) -> tuple[int, ...]:
         """The slot of each position from ``start`` to before ``stop``."""
         size, blocks = self.block_tokens, self.blocks
+        if stop - start == 1:  # as in every decode step
+            return (blocks[start // size] * size + start % size,)
         return tuple([blocks[position // size] * size + position % size for position in range(start, stop)])
 
     def check_written(self, request_id: str) -> None:
@@ -114,7 +114,7 @@ class Tables:
 
     def _table(self, request_id: str, name: str = "request_id") -> Table:
         """The table of a request that is on the device."""
-        table = _find(self._tables, request_id)
+        table = self._tables.get(request_id) if isinstance(request_id, str) else None
         if table is None:
             swapped = ", which is swapped out" if _find(self._swapped, request_id) else ""
             raise ValueError(f"{name}: expected the id of a request with a table, got {request_id!r}{swapped}.")

@@ -232,3 +232,16 @@ def test_pictures_with_two_devices_offer_both_and_hold_every_sample(site: Site, 
             assert value == cell["value"], (name, cell)
     samples = [cell["key"] for cell in drawn(site, tmp_path)["decode-time"]["cells"]]  # type: ignore[index]
     assert sum("samples_ms" in key for key in samples) == 8 * (6 + 6 + 4)
+
+
+def test_a_table_of_many_rows_shows_some_and_says_so(build: Build, site: Site) -> None:
+    values = made.processor()
+    batches = [2**n for n in range(24)]
+    one = values["batch"]["at"]["256"]["1"]
+    values["batch"] |= {"batches": {"256": batches}, "at": {"256": {str(batch): one for batch in batches}}}
+    made.write(measured.own(), "many", made.CPU, {"batch": values["batch"]})
+    html = page(build)
+    rows = html.split("tokens a second")[1].split("</tbody>")[0].count("<tr><td>")
+    assert rows == 16
+    assert re.search(r">8</data> more in the file\.", html)
+    assert f"{2**23:,}" in html

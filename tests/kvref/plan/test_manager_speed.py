@@ -59,9 +59,9 @@ def lines(run, *arguments):
 def least_us(run, argument, operations):
     times = []
     for _ in range(ROUNDS):
-        start = time.perf_counter()
+        start = time.process_time()
         run(argument)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times) / operations * 1e6
 
 
@@ -75,7 +75,7 @@ def measured(total):
         "pool": least_us(pool_operations, made[0], 250),
         "chunk": least_us(a_chunk, plain, TOKENS),
         "caching": least_us(a_chunk, caching, TOKENS),
-        "single": least_us(single_tokens, caching, 64),
+        "single": least_us(single_tokens, caching, 2 * 64),
     }
 
 
@@ -109,3 +109,4 @@ def test_two_microseconds_for_an_operation_at_a_million_blocks(measured: list[di
     assert large["pool"] <= MICROSECONDS
     assert large["chunk"] <= MICROSECONDS
     assert large["caching"] <= MICROSECONDS, "hashes included"
+    assert large["single"] <= MICROSECONDS, "a token is appended or confirmed"

