@@ -34,7 +34,9 @@ function demo(event, link) {
   dispatchEvent(new HashChangeEvent("hashchange")); // a tour opens the step that the figure stands in
   figure.choose(parse(address.search, id));
   const smooth = !matchMedia("(prefers-reduced-motion: reduce)").matches;
-  figure.closest("figure")?.scrollIntoView({ block: "nearest", behavior: smooth ? "smooth" : "auto" });
+  const whole = figure.closest("figure");
+  const block = whole && whole.clientHeight > innerHeight ? "start" : "nearest"; // of a tall one its controls and its sentence first
+  whole?.scrollIntoView({ block, behavior: smooth ? "smooth" : "auto" });
 }
 
 /** @param {MouseEvent} event @param {KvFigure} figure @param {HTMLAnchorElement} link */

@@ -155,6 +155,6 @@ export function legend({ world, drives }) {
     { swatch: "found", text: "◆ full and written: can be found by its content" },
     ...(all.some((one) => one.state === "idle") ? [{ text: "idle: nobody holds it, and what is in it is kept until the room is needed" }] : []),
     { text: "ref: a table row that names the block" },
-    ...(drives ? [{ text: "Write other: the model’s second choice, as recorded · Share: the same prompt again" }] : []),
+    ...(drives ? [{ text: "Write other: the model’s second choice, as recorded · Fork: one more reply from here · Share: the same prompt again" }] : []),
   ] };
 }

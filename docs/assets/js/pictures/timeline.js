@@ -25,7 +25,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
   preempted: "preempted: its blocks are gone", swapped: "preempted: its blocks are in the host’s memory", again: "prefill once more",
 });
 const LEGEND = /** @type {Record<string, string>} */ ({
-  waiting: "waits for a slot", prefill: "prefill, a box for each chunk", decode: "decode steps, each ends with a token", idle: "finished, but its slot stands empty",
+  waiting: "waits to start", prefill: "prefill, a box for each chunk", decode: "decode steps, each ends with a token", idle: "finished, but its slot stands empty",
   preempted: "preempted, blocks dropped", again: "prefill once more", swapped: "preempted, blocks kept by the host",
 });
 const LEAST = 0.04; // of the height: the few tokens of replies are not lost beside a prompt's
@@ -56,7 +56,7 @@ export function draw(state, records, context) {
   const scene = { file, part, names, runs, end: Math.max(...runs.map((run) => run.totals.end_ms)), most: Math.max(...runs.map((run) => run.totals.most_tokens)) };
   return {
     summary: summary(scene),
-    credit: `Steps by kvref’s scheduler. Times are lower bounds for ${records[file].model} on one ${records[file].device}, from the closed forms: nothing was measured.`,
+    credit: `Steps by kvref’s scheduler. Times are lower bounds for ${records[file].model} on one ${records[file].device}, from a formula: nothing was measured.`,
     parts: [...names.flatMap((_, i) => schedule(scene, i)), legend(scene)],
   };
 }
@@ -64,7 +64,7 @@ export function draw(state, records, context) {
 /** @param {Scene} scene */
 function summary({ names, runs }) {
   const [first, second] = runs;
-  if (names[1] === "whole") return `Static: the last reply ends after ${ms(first.totals.end_ms)}, and ${percent(first.totals.idle_share)} of the slots’ time is empty. Continuous: after ${ms(second.totals.end_ms)}.`;
+  if (names[1] === "whole") return `Static: the last reply ends after ${ms(first.totals.end_ms)}, and ${percent(first.totals.idle_share)} of the slots’ time goes to finished replies. Continuous: after ${ms(second.totals.end_ms)}.`;
   if (names[1] === "chunks") return `Whole prompts: a reply stands still for up to ${ms(first.totals.longest_itl_ms)}. In chunks of at most ${whole(second.token_budget)} tokens a step: up to ${ms(second.totals.longest_itl_ms)}.`;
   return runs.map((run, i) => `${BRIEF[names[i]]}: ${run.totals.preemptions === 0 ? "nobody gives way" : run.totals.preemptions === 1 ? "1 preemption" : `${run.totals.preemptions} preemptions`}, the last reply ends after ${ms(run.totals.end_ms)}.`).join(" ");
 }
@@ -176,6 +176,6 @@ function legend({ runs }) {
   const seen = new Set(runs.flatMap((run) => Object.values(run.requests).flatMap((/** @type {any} */ one) => one.spans.kind)));
   return { kind: "legend", items: [
     ...Object.entries(LEGEND).filter(([look]) => seen.has(look)).map(([look, text]) => ({ swatch: `lane-${look}`, text })),
-    { swatch: "lane-used", text: "slots of the pool that hold a token" }, { swatch: "lane-unused", text: "set aside, empty" }, { swatch: "lane-limit", text: "token budget, end of the pool" },
+    { swatch: "lane-used", text: "part of the pool that holds tokens" }, { swatch: "lane-unused", text: "set aside, empty" }, { swatch: "lane-limit", text: "the most there can be: token budget, whole pool" },
   ] };
 }

@@ -37,7 +37,7 @@ export function draw(state, records, context) {
   const scene = sceneOf(file, records[file], state, context.grid);
   return {
     summary: summary(scene, state),
-    credit: `${whole(scene.record.trace.requests)} requests by kvref’s scheduler. Times are lower bounds for ${scene.record.model} on one ${scene.record.device}, from the closed forms: nothing was measured.`,
+    credit: `${whole(scene.record.trace.requests)} requests by kvref’s scheduler. Times are lower bounds for ${scene.record.model} on one ${scene.record.device}, from a formula: nothing was measured.`,
     parts: [...WAITS.map((wait) => spread(scene, wait)), legend(), counts(scene), pool(scene)],
   };
 }
@@ -68,7 +68,7 @@ function summary(scene, state) {
   const far = (/** @type {Schedule} */ run, /** @type {number} */ i) => `${time(quantile(scene, run, WAITS[i][0], WAITS[i][3]).value)}\u00a0ms`;
   const part = (/** @type {number} */ i) => percent(WAITS[i][3]).replace(".0", "");
   const [now, uncut] = scene.chosen;
-  return `${whole(Number(state.requests_per_second))} requests a second, ${whole(Number(state.token_budget))} tokens a step: ${part(0)} of first tokens come within ${far(now, 0)}, ${part(1)} of the others within ${far(now, 1)}. With whole prompts it is ${far(uncut, 0)} and ${far(uncut, 1)}.`;
+  return `${whole(Number(state.requests_per_second))} requests a second, ${whole(Number(state.token_budget))} tokens a step: ${part(0)} of first tokens come within ${far(now, 0)}, ${part(1)} of further ones within ${far(now, 1)}. With whole prompts it is ${far(uncut, 0)} and ${far(uncut, 1)}.`;
 }
 
 /** @param {number} ms */
@@ -109,8 +109,8 @@ function spread(scene, [name, text, words, end]) {
 
 function legend() {
   return { kind: "legend", items: [
-    { swatch: "lane-most", text: "the middle half of all waits, its notch the median" }, { swatch: "lane-spread", text: "from 5 % of them on" },
-    { swatch: "lane-far", text: "95 % of first tokens, 99 % of the others have come" },
+    { swatch: "lane-most", text: "the middle half of all waits, its notch the median" }, { swatch: "lane-spread", text: "starts where 5 % have come" },
+    { swatch: "lane-far", text: "95 % of first tokens, 99 % of further ones have come" },
   ] };
 }
 
