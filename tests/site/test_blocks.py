@@ -24,8 +24,7 @@ AT_HAND = """() => document.getElementById(document.activeElement.getAttribute("
 def opened(visit: Visitor, page: str, state: str = "", width: int = 1280) -> Visit:
     """The page with the pool in a state, come alive."""
     seen = visit(f"{page}{f'?pool={state}' if state else ''}{FIGURE}", width=width)
-    seen.page.wait_for_selector(f"{FIGURE} > [live]", state="attached", timeout=10_000)
-    seen.settle(100)
+    seen.alive("pool")
     return seen
 
 
@@ -61,8 +60,7 @@ def test_every_example_adds_up_and_is_kept_in_the_link(visit: Visitor, page: str
     for value in ("copy", "full"):
         address, html = drawn[value]
         again = visit(address[len(seen.server.address) :])
-        again.page.wait_for_selector(f"{FIGURE} > [live]", state="attached", timeout=10_000)
-        again.settle(200)
+        again.alive("pool")
         assert frame(again) == html
         assert again.problems == []
     assert seen.problems == []
@@ -74,8 +72,7 @@ def test_what_is_done_can_be_undone(visit: Visitor, page: str) -> None:
     before = frame(seen)
     press(seen, "eB")
     assert status(seen).startswith("B is finished.")
-    seen.settle(150)  # a moment later it is in the address
-    assert "do:nrepeat.fA.dA.wB.eB" in seen.page.url
+    seen.until("done => location.search.includes(done)", "do:nrepeat.fA.dA.wB.eB", "the actions in the address")
     press(seen, "undo")
     assert frame(seen) == before
     for _ in range(3):
