@@ -6,9 +6,10 @@ Each command is imported only when it is called for: `run` needs no Plotly, `dra
 import io
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
-from gen.errors import UserError, in_one_sentence
+from gen.errors import UserError, held_back, in_one_sentence
 
 USAGE = """usage: python -m gen COMMAND …
 
@@ -29,31 +30,32 @@ def main(arguments: list[str]) -> int:
 
 def _called(command: str, rest: list[str]) -> int:
     """Import the command and run it; without one, say which there are."""
-    if command == "run":
-        # Threads that wait by spinning make a run ten times slower on a machine that is busy with something else.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        from gen.run import main as run
-
+    with held_back():
+        run = _imported(command)
+    if run is not None:
         return run(rest)
-    if command == "draw":
-        from gen.draw import main as draw
-
-        return draw(rest)
-    if command == "fetch":
-        from gen.fetch import main as fetch
-
-        return fetch(rest)
-    if command == "memory":
-        from gen.memory import main as memory
-
-        return memory(rest)
-    if command == "measure":
-        from gen.measure.command import main as measure
-
-        return measure(rest)
     wants_help = command in ("-h", "--help", "help")
     print(USAGE, file=sys.stdout if wants_help else sys.stderr)
     return 0 if wants_help else 2
+
+
+def _imported(command: str) -> Callable[[list[str]], int] | None:
+    """What runs the command; None if there is no such command."""
+    if command == "run":
+        # Threads that wait by spinning make a run ten times slower on a machine that is busy with something else.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        from gen.run import main
+    elif command == "draw":
+        from gen.draw import main
+    elif command == "fetch":
+        from gen.fetch import main
+    elif command == "memory":
+        from gen.memory import main
+    elif command == "measure":
+        from gen.measure.command import main
+    else:
+        return None
+    return main
 
 
 def program(arguments: list[str]) -> int:

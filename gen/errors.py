@@ -1,7 +1,10 @@
 """Failures a user can cause or mend. Each is one sentence; `python -m gen` prints it and no traceback."""
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -30,3 +33,23 @@ def in_one_sentence(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("stopped; run the same command again to go on.", file=sys.stderr)
         return 130
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Ctrl-C takes effect at the end of this: for imports, as torch loses one that hits it while it loads numpy.
+
+    It then goes on without numpy, and fails much later. Where Ctrl-C means something else already, nothing is changed.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if pressed:
+            raise KeyboardInterrupt

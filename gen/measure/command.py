@@ -9,7 +9,7 @@ import argparse
 import shlex
 import sys
 
-from gen.errors import UserError
+from gen.errors import UserError, held_back
 from gen.measure import alone
 from gen.paths import DEFAULT_MODEL, PUBLISHED, Site
 
@@ -19,12 +19,14 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     site = _site(options)
     if options.device == "cuda":
-        alone.stand_in()
-        from gen.measure.cuda.tier import make as on_gpu
+        with held_back():
+            alone.stand_in()
+            from gen.measure.cuda.tier import make as on_gpu
 
         tier = on_gpu(site, options.quick, _command(options))
     else:
-        from gen.measure.cpu.tier import make as on_processor
+        with held_back():
+            from gen.measure.cpu.tier import make as on_processor
 
         tier = on_processor(options.model, site, options.quick, _command(options))
     tier.store.check()

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from gen.errors import UserError
+from gen.errors import UserError, held_back
 from gen.measure import work
 from gen.measure.bench import Bench
 from gen.measure.clock import Lane
@@ -25,8 +25,9 @@ LANES = ("kvref", "dynamic", "static")
 def oracle(folder: Path, bench: Bench) -> Any:
     """The model in transformers. Raises UserError where that is not installed or cannot read it."""
     try:
-        from transformers import AutoModelForCausalLM
-        from transformers.utils import logging
+        with held_back():
+            from transformers import AutoModelForCausalLM
+            from transformers.utils import logging
     except ImportError:
         raise UserError("transformers is not installed: the records `others` and `budget` compare with it.") from None
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

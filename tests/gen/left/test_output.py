@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gen.errors import held_back
 from gen.paths import ROOT
 
 GEN = [sys.executable, "-m", "gen"]
@@ -75,3 +76,35 @@ def test_ctrl_c_on_a_build_of_the_site_is_one_sentence(tmp_path: Path) -> None:
     os.killpg(started.pid, signal.SIGINT)
     _, said = started.communicate(timeout=20)
     assert (started.returncode, said) == (130, b"stopped; run the same command again to go on.\n")
+
+
+def test_ctrl_c_amid_what_is_held_back_comes_at_its_end() -> None:
+    reached = []
+
+    def pressed() -> None:
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("the end")
+
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pressed()
+        assert reached == ["the end"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as nohup and a shell's & do
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.parametrize("arguments", [["measure"], ["measure", "--device", "cuda"], ["run"]])
+def test_ctrl_c_that_an_import_swallows_is_not_lost(arguments: list[str], tmp_path: Path) -> None:
+    """As torch does when it is hit while it loads numpy: it goes on without."""
+    swallow = "import contextlib, signal\nwith contextlib.suppress(BaseException):\n    signal.raise_signal(signal.SIGINT)\n"
+    (tmp_path / "torch.py").write_text(swallow)
+    environment = surroundings(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    done = subprocess.run([*GEN, *arguments], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"stopped; run the same command again to go on.\n")
