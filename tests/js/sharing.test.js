@@ -93,12 +93,13 @@ test("a second prompt hits as long as its hashes are equal", () => {
 test("what is apart begins at the other token, and not in layer 0 after it", () => {
   for (const change of sharing.rows_order) {
     const { model } = shown("what-is-shared", { change });
-    const [{ rows, columns }] = model.parts;
+    const [{ items }, { rows, columns }] = model.parts;
     const { first } = sharing.rows[change];
     rows.forEach((row, layer) => row.cells.forEach((cell, at) => {
       assert.equal(cell.kind, at < first || (layer === 0 && at > first) ? "blank" : "tint", `${change}, layer ${layer}, position ${at}`);
     }));
-    assert.deepEqual(columns.flatMap((column, at) => (column.mark ? [at] : [])), [first]);
+    assert.deepEqual(items.flatMap((item, at) => (item.mark ? [at] : [])), [first]);
+    assert.equal(columns.reduce((sum, column) => sum + column.span, 0), items.length);
   }
 });
 

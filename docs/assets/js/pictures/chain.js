@@ -40,7 +40,7 @@ export function draw(state, records, context) {
     summary: `${(NAMES[name] ?? name).replace(/^./, (letter) => letter.toUpperCase())}: ${whole(other.hits)} of its ${whole(other.blocks.length)} blocks ${other.hits === 1 ? "is" : "are"} found, so ${whole(other.cached_tokens)} of ${whole(other.tokens)} tokens are not computed again, and ${whole(rest)} are.`,
     parts: [
       { kind: "table", name: "chain", look: "plain", corner: "block", label: `Blocks of ${size} tokens and their hashes`, rows,
-        columns: [{ text: "second prompt", look: "exact" }, { text: "hash" }, { text: "", look: "count" }, { text: "hash" }, { text: "first prompt", look: "exact" }] },
+        columns: [{ text: "second prompt", look: "exact" }, { text: "hash" }, { text: "same", look: "count" }, { text: "hash" }, { text: "first prompt", look: "exact" }] },
       { kind: "legend", items: [{ text: `hash: SHA-256 of the block’s tokens, the namespace and the hash of the block above; its first ${chains.short_digits} digits` }, { text: "↵ line break" }, { text: "= hit, ≠ miss, – not full: no hash" }] },
     ],
   };

@@ -9,6 +9,7 @@ import { recordingOf } from "./common.js";
 /** @typedef {import("./common.js").Context & {grid: {variants: {id: string, words: string}[]}}} Context */
 
 const [LEAST, MOST] = [-3, 1]; // powers of ten between which the tint grows
+const GROUP = 5; // columns under one heading
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
 export function fields(_state, context) {
@@ -26,7 +27,10 @@ export function draw(state, records, context) {
   const name = String(state.change);
   const one = records[file].rows[name];
   const key = `rows.${name}`;
-  const columns = one.tokens.map((/** @type {any} */ item, /** @type {number} */ at) => ({ text: String(at), sub: token(item.text, true).replace(/^<\|(\w+)\|>$/, "⟨$1⟩"), mark: one.differ.includes(at) ? "new" : undefined }));
+  const columns = Array.from({ length: Math.ceil(one.tokens.length / GROUP) }, (_, i) => {
+    const [from, to] = [i * GROUP, Math.min((i + 1) * GROUP, one.tokens.length) - 1];
+    return { text: from === to ? String(from) : `${from}–${to}`, span: to - from + 1 };
+  });
   const rows = one.change.map((/** @type {number[]} */ values, /** @type {number} */ layer) => ({
     head: { text: String(layer) },
     cells: one.tokens.map((/** @type {any} */ item, /** @type {number} */ at) => cell(one, values[at - one.first], layer, at, item.text, file, key)),
@@ -36,9 +40,19 @@ export function draw(state, records, context) {
   return {
     summary: `Position ${one.first} is ${spoken(token(where, true))} instead of ${spoken(token(base(records[file], one.first), true))}. ${before}From there on all rows are different; in layer 0 only its own is.`,
     parts: [
+      { kind: "strip", label: "Tokens of the second prompt", full: true, items: one.tokens.map((/** @type {any} */ item, /** @type {number} */ at) => prompt(one, item, at, file, key)) },
       { kind: "table", name: "changes", look: "tint", corner: "layer ↓ pos. →", label: "Largest difference of any number of K or V, layers down, positions across", columns, rows },
-      { kind: "legend", items: [{ swatch: "empty", text: "equal, to rounding" }, { swatch: "weight", text: `apart: darker from 10${power(LEAST)} to 10${power(MOST)} and above` }, { swatch: "new", text: "the token that is another" }] },
+      { kind: "legend", items: [{ swatch: "empty", text: "equal, to rounding" }, { swatch: "weight", text: `apart: deeper from 10${power(LEAST)} to 10${power(MOST)} and above` }, { swatch: "new", text: "the token that is another" }] },
     ],
+  };
+}
+
+/** A token of the second prompt. @param {any} one @param {any} item @param {number} at @param {string} file @param {string} key */
+function prompt(one, item, at, file, key) {
+  const other = one.differ.includes(at);
+  return {
+    kind: "token", text: token(item.text, true).replace(/^<\|(\w+)\|>$/, "⟨$1⟩"), top: String(at), role: "prompt", mark: other ? "now" : undefined,
+    say: `position ${at}: ${spoken(item.text)}${other ? ", another token than in the first prompt" : ""}, token number`, file, key: `${key}.tokens.${at}.id`, exact: String(item.id),
   };
 }
 

@@ -51,7 +51,9 @@ export function needs(state, context) {
 export function draw(state, records, context) {
   const { script, design, block_tokens: block, slots } = told(context);
   const done = codes(script).slice(0, Number(state.action));
-  const model = pool.draw({ preset: "empty", design, block, slots, do: done.join(".") }, records, inner(context));
+  const drawn = pool.draw({ preset: "empty", design, block, slots, do: done.join(".") }, records, inner(context));
+  const words = context.options.story === "prompt" ? "the shared prompt" : "the copy"; // a page has both
+  const model = { ...drawn, parts: drawn.parts.map((/** @type {any} */ part) => (part.kind === "log" ? { ...part, label: `Events of ${words}, newest first` } : part)) };
   if (context.options.story === "prompt") return model;
   return { ...model, credit: recordingOf(state, context).credit, parts: [...model.parts.slice(0, 2), ...rows(records, `${recordingOf(state, context).model}/sharing`, done.length === codes(script).length), ...model.parts.slice(2)] };
 }
