@@ -8,6 +8,7 @@ taking it again is checked here: that minimum, median and spread are those of th
 
 import math
 import statistics
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def _values(value: Any, key: str) -> Iterator[str]:
 
 def _timing(value: dict[str, Any], key: str) -> Iterator[str]:
     samples = value["samples_ms"]
-    if not isinstance(samples, list) or not all(_above_zero(sample) for sample in samples):
+    if not isinstance(samples, list) or not all(above_zero(sample) for sample in samples):
         yield f"{key}.samples_ms: expected times above zero"
         return
     if len(samples) < LEAST_SAMPLES:
@@ -118,18 +119,19 @@ def _timing(value: dict[str, Any], key: str) -> Iterator[str]:
 
 def _ratio(value: dict[str, Any], key: str) -> Iterator[str]:
     numbers = [value.get(name) for name in ("of_minima", "median_of_pairs", "lowest", "highest")]
-    if not all(_above_zero(number) for number in numbers):
+    if not all(above_zero(number) for number in numbers):
         yield f"{key}: expected ratios above zero, got {numbers}"
     elif value.get("lopsided") is not False and value.get("verdict") is not None:
         yield f"{key}.verdict: expected none where minimum and median disagree, got {value['verdict']!r}"
 
 
-def _above_zero(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
+def above_zero(number: Any) -> bool:
+    """Whether it is a number that a time, a rate or a ratio can be: `1e400`, written out or not, is none."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number <= sys.float_info.max
 
 
 def _close(got: Any, expected: float) -> bool:
-    return _above_zero(got) and math.isclose(got, expected, rel_tol=ROUNDING)
+    return above_zero(got) and math.isclose(got, expected, rel_tol=ROUNDING)
 
 
 def _mend(path: Path) -> str:

@@ -11,6 +11,7 @@ from gen.measure.bench import Bench, name_of
 from gen.measure.clock import Lane
 from gen.measure.predict import Ceilings
 from gen.measure.samples import Series
+from gen.measured import above_zero
 
 
 def measure(bench: Bench, dtypes: tuple[torch.dtype, ...]) -> dict[str, Any]:
@@ -52,14 +53,18 @@ def _square(size: int, taken: Series) -> dict[str, Any]:
 
 
 def of_record(values: dict[str, Any], dtype: torch.dtype, cache_bytes: int | None) -> Ceilings | None:
-    """The ceilings that a record holds for one kind of numbers, if it does."""
-    square = values["products"].get(name_of(dtype))
-    if square is None:
+    """The ceilings that a record holds for one kind of numbers; None if it does not, as after an edit by hand."""
+    try:
+        rates = [values["read"]["bytes_per_second"], values["copy"]["bytes_per_second"]]
+        rates.append(values["products"][name_of(dtype)]["flops_per_second"])
+    except (KeyError, TypeError):
         return None
-    copied = values["copy"]["bytes_per_second"]
+    if not all(above_zero(rate) for rate in rates):
+        return None
+    read, copied, flops = rates
     return Ceilings(
-        flops_per_second=square["flops_per_second"],
-        bytes_per_second=max(values["read"]["bytes_per_second"], copied),
+        flops_per_second=flops,
+        bytes_per_second=max(read, copied),
         copied_bytes_per_second=copied,
         cache_bytes=cache_bytes,
     )

@@ -161,6 +161,16 @@ def test_ceilings_are_known_by_number_format() -> None:
     assert found is not None
     assert found.bytes_per_second == max(values["read"]["bytes_per_second"], values["copy"]["bytes_per_second"])
     assert ceilings.of_record(values, torch.float32, 5) is None
+    for part, key, wrong in (
+        ("read", "bytes_per_second", "fast"),
+        ("copy", "bytes_per_second", 0),
+        ("products", "bfloat16", {}),
+    ):
+        edited = values | {part: values[part] | {key: wrong}}
+        assert ceilings.of_record(edited, torch.bfloat16, 5) is None, part  # so they are measured anew
+        assert ceilings.of_record(edited | {part: None}, torch.bfloat16, 5) is None, part
+        del edited[part]
+        assert ceilings.of_record(edited, torch.bfloat16, 5) is None, part
 
 
 def test_a_difference_between_devices_would_be_seen() -> None:

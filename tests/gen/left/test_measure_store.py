@@ -115,6 +115,7 @@ def spoil(document: dict[str, Any], keys: str, value: Any) -> dict[str, Any]:
     [
         ("values.at.4.measured.median_ms", 3.0, "median_ms: expected 10.1"),
         ("values.at.4.measured.spread", 3.0, "spread: expected 1.01"),
+        ("values.at.4.measured.max_ms", 10**400, "max_ms: expected"),  # more than a float can be
         ("values.at.4.measured.samples_ms", [1.0] * 7, "at least 8 samples, got 7"),
         ("values.at.4.measured.samples_ms", [1.0, 0.0] * 4, "times above zero"),
         ("values.at.4.measured.samples_ms", "10", "times above zero"),
