@@ -83,11 +83,12 @@ def _decode(scene: Scene) -> str:
 def _paged(scene: Scene) -> str:
     values = scene.values("paged")
     at = f"at.{values['contexts'][-1]}"
-    ratio = values["at"][str(values["contexts"][-1])]["shuffled_ratio"]
+    ratio = values["at"][str(values["contexts"][-1])]["shuffled_attention_ratio"]
     return (
-        f"At {tokens(values['contexts'][-1])} a step that reads shuffled blocks of {tokens(values['block_tokens'])} takes"
-        f" {scene.key('paged', f'{at}.shuffled_ratio.of_minima', '.2f')} times as long as one that reads rows in place"
-        f" ({_held(ratio, scene.key('paged', f'{at}.shuffled_ratio.bound', '.2f'), 'at most')})."
+        f"At {tokens(values['contexts'][-1])} attention through shuffled blocks of {tokens(values['block_tokens'])} takes"
+        f" {scene.key('paged', f'{at}.shuffled_attention_ratio.of_minima', '.2f')} times as long as over rows in place"
+        f" ({_held(ratio, scene.key('paged', f'{at}.shuffled_attention_ratio.bound', '.2f'), 'at most')}), the whole step"
+        f" {scene.key('paged', f'{at}.shuffled_ratio.of_minima', '.2f')} times. Measured on {scene.who}."
     )
 
 

@@ -12,7 +12,7 @@ from gen.tables import Records
 LARGE_PERCENT = 20.0  # from here on an error needs a reason
 POINTS = ("prefill", "decode", "paged", "batch")  # kinds of records with predictions
 LANES = {"contiguous": "in place", "concat": "copied", "none": "no cache"}
-TABLES = {"contiguous": "in place", "paged": "blocks in order", "shuffled": "blocks shuffled"}
+TABLES = {"contiguous": "in place", "paged": "blocks in order", "shuffled": "blocks shuffled", "gathered": "gathered first"}
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,21 @@ def _facts(page: "Page", scene: Scene) -> Iterator[str]:
         rate = cells.num(f"products.{dtype}.flops_per_second", "TFLOP/s" if one["flops_per_second"] >= 1e12 else "GFLOP/s")
         rows.append([f"products, {mark(dtype)}", rate, *cells.timing(f"products.{dtype}.measured", one["measured"])])
     yield from table(["at most", "a second", "fastest", "median", "spread"], iter(rows))
+    if "tensors" in scene.entry["records"]:
+        yield from _tensors(page, scene)
+
+
+def _tensors(page: "Page", scene: Scene) -> Iterator[str]:
+    """A small model's tensors, computed there and on a processor."""
+    cells = Cells(page, scene, "tensors")
+    names = sorted(cells.values["compared"])
+    worst = max(names, key=lambda name: float(cells.values["compared"][name]["of_largest"]))
+    agree = "agree" if cells.values["agree"] else "do not agree"
+    yield (
+        f"<p>The tensors of a small model with random weights {agree} with a processor’s: they differ by at most"
+        f" {cells.num(f'compared.{worst}.of_largest', 'sci')} of the largest number, and"
+        f" {cells.num('tolerance_of_largest', 'sci')} is allowed.</p>"
+    )
 
 
 def _fact(name: str, value: Any) -> str:

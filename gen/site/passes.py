@@ -79,15 +79,41 @@ def _decode(page: "Page", scene: Scene) -> Iterator[str]:
 
 
 def _paged(page: "Page", scene: Scene) -> Iterator[str]:
+    """Whole steps, attention alone against the cache in place, what blocks take beside, and several requests at once."""
     yield from _points("paged", "context")(page, scene)
     cells = Cells(page, scene, "paged")
-    names = {"paged_ratio": "in order", "shuffled_ratio": "shuffled", "gathered_ratio": "gathered first"}
+    lanes = [name for name in cells.values["lanes"] if name != "contiguous"]
     rows = (
-        [f"{count(context)}, {words}", *cells.ratio(f"at.{context}.{name}", cells.values["at"][str(context)][name])]
+        [
+            f"{count(context)}, {TABLES[lane]}",
+            cells.num(f"{path}_ratio.of_minima", ".2f"),
+            *cells.ratio(f"{path}_attention_ratio", one),
+        ]
         for context in cells.values["contexts"]
-        for name, words in names.items()
+        for lane in lanes
+        for path in [f"at.{context}.{lane}"]
+        for one in [cells.values["at"][str(context)][f"{lane}_attention_ratio"]]
     )
-    yield from table(["÷ in place", "of the fastest", "median of pairs", "lowest to highest", "verdict"], rows)
+    yield from table(["÷ in place", "whole step", "attention", "median of pairs", "lowest to highest", "verdict"], rows)
+    tails = (
+        [
+            count(context),
+            *(cells.num(f"at.{context}.{name}", ".0f") for name in ("blocks", "tail_tokens")),
+            cells.num(f"at.{context}.tail_bytes", "KiB"),
+        ]
+        for context in cells.values["contexts"]
+    )
+    yield from table(["context", "blocks", "empty rows", "they take"], tails)
+    packed = (
+        [
+            f"{count(int(batch))} × {count(cells.values['packed_context'])}",
+            cells.num(f"packed.{batch}.fixed.min_ms"),
+            cells.num(f"packed.{batch}.packed.min_ms"),
+            *cells.ratio(f"packed.{batch}.packed_ratio", one["packed_ratio"])[:3],
+        ]
+        for batch, one in sorted(cells.values["packed"].items(), key=lambda item: int(item[0]))
+    )
+    yield from table(["requests × context", "buffers", "blocks", "ratio", "median of pairs", "lowest to highest"], packed)
 
 
 def _batch(page: "Page", scene: Scene) -> Iterator[str]:

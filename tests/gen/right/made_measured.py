@@ -89,11 +89,12 @@ def _decode_at(tokens: int) -> dict[str, Any]:
 def _paged_at(tokens: int) -> dict[str, Any]:
     flops, moved = step(tokens)
     least = 1e3 * moved / READ * 1.15
-    return {
-        "contiguous": point(least, flops, moved), "paged": point(least * 1.04, flops, moved),
-        "shuffled": point(least * 1.08, flops, moved), "gathered": timing(least * 1.4),
-        "paged_ratio": ratio(1.04, 1.15, True), "shuffled_ratio": ratio(1.08, 1.15, True), "gathered_ratio": ratio(1.4),
-    }  # fmt: skip
+    factors = {"contiguous": 1.0, "paged": 1.04, "shuffled": 1.08, "gathered": 1.4}
+    found: dict[str, Any] = {name: point(least * factor, flops, moved) for name, factor in factors.items()}
+    for name, factor in list(factors.items())[1:]:
+        found[f"{name}_ratio"] = ratio(factor)
+        found[f"{name}_attention_ratio"] = ratio(factor + 0.03, 1.15, factor < 1.12)
+    return found | {"blocks": -(-tokens // 16), "tail_tokens": -tokens % 16, "tail_bytes": -tokens % 16 * ROW}
 
 
 def processor(busy: bool = False) -> dict[str, dict[str, Any]]:
@@ -120,7 +121,10 @@ def processor(busy: bool = False) -> dict[str, dict[str, Any]]:
             "one_token": {"prompt_tokens": 256, "with": timing(400), "without": timing(398), "ratio": ratio(0.995)},
         },
         "paged": form | {
-            "block_tokens": 16, "contexts": [128, 1024, 4096], "at": {str(n): _paged_at(n) for n in (128, 1024, 4096)},
+            "block_tokens": 16, "contexts": [128, 1000, 4096], "at": {str(n): _paged_at(n) for n in (128, 1000, 4096)},
+            "lanes": ["contiguous", "paged", "shuffled", "gathered"], "packed_context": 256, "packed": {
+                str(n): {"fixed": timing(39 + n), "packed": timing(40 + n), "packed_ratio": ratio(1.02)} for n in (1, 8)
+            },
         },
         "batch": form | {"contexts": [256], "batches": {"256": [1, 2, 4, 8]}, "at": {"256": batches}, "left_out": [
             {"context_tokens": 256, "batch": 16, "kv_bytes": 1, "why": "no-time"}]},
@@ -134,7 +138,7 @@ def processor(busy: bool = False) -> dict[str, dict[str, Any]]:
             },
         },
         "others": form | {
-            "contexts": [16, 512, 2048], "lanes": ["kvref", "dynamic", "static"],
+            "contexts": [16, 512, 2048], "prompts": [16, 512, 2048], "lanes": ["kvref", "dynamic", "static"],
             "decode": {str(n): {"kvref": timing(39), "dynamic": timing(70), "static": timing(80), "dynamic_ratio": ratio(1.8),
                                 "static_ratio": ratio(2.05)} for n in (16, 512, 2048)},
             "prefill": {str(n): {"kvref": timing(n * 1.9), "dynamic": timing(n * 2.2), "dynamic_ratio": ratio(1.16)}
@@ -151,7 +155,10 @@ def processor(busy: bool = False) -> dict[str, dict[str, Any]]:
 def gpu() -> dict[str, dict[str, Any]]:
     """The values of records of a GPU, by id."""
     form = {"dtype": "bfloat16", "bytes_per_number": 2}
-    found = {"ceilings": ceilings("bfloat16", 250)}
+    found: dict[str, dict[str, Any]] = {"ceilings": ceilings("bfloat16", 250), "tensors": {
+        "layers": 2, "prompt_tokens": 5, "steps": 3, "dtype": "float32", "tolerance_of_largest": 1e-4, "agree": True,
+        "compared": {"k": {"numbers": 99, "largest": 3.0, "largest_difference": 3e-6, "of_largest": 1e-6}},
+    }}  # fmt: skip
     for model in ("gpt2-small", "llama-3-8b"):
         contexts, sizes = (256, 4096), (1, 8, 64, 256)
         at = {str(n): {str(b): _batched(n, b, 250) for b in sizes} for n in contexts}
@@ -185,7 +192,8 @@ def products(rows: tuple[int, ...], scale: float = 1) -> dict[str, Any]:
             "of_bandwidth": 1e3 * WEIGHTS / ms / READ / scale,
         }  # fmt: skip
 
-    return {"matrices": 121, "weight_bytes": WEIGHTS, "rows": list(rows), "at": {str(count): at(count) for count in rows}}
+    facts = {"matrices": 121, "weight_bytes": WEIGHTS, "layout": "in-out", "rows": list(rows)}
+    return facts | {"at": {str(count): at(count) for count in rows}}
 
 
 def _batched(tokens: int, batch: int, scale: float = 1) -> dict[str, Any]:
