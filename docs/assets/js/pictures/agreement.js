@@ -3,7 +3,7 @@
 // the pass was slower than predicted. A band marks where they differ by no more than a fifth.
 
 import { whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, nothing, swatch, told, time, whisker } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, nothing, swatch, told, time, uneven, whisker } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -28,7 +28,7 @@ export function draw(state, records, context) {
   const slower = points.filter(({ point }) => point.error_percent < -100 * NEAR).length;
   return {
     summary: `${device.name}: ${near} of ${points.length} predictions within a fifth, ${slower} passes slower than predicted, ${points.length - near - slower} faster.`,
-    credit: device.credit, parts: [drawing(points), legend(device)],
+    credit: device.credit + uneven(points.map(({ point }) => point.measured)), parts: [drawing(points), legend(device)],
   };
 }
 

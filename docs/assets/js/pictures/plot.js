@@ -13,6 +13,7 @@ import { escape, significant, whole } from "../format.js";
 
 export const SIZE = { width: 400, height: 300, left: 62, right: 76, top: 14, bottom: 46 }; // whole on a phone
 const EMPTY = { width: 400, height: 84 };
+const UNEVEN = 1.5; // as the records have it: a median so many times the minimum
 const LETTER = 8; // wide, at most, on a phone
 
 /** @param {State} _state @param {Context} context @returns {import("../state.js").Field[]} */
@@ -131,6 +132,12 @@ export function names(ends, size) {
     if (!inside) low = place;
     return `<text class="f-${role} on" font-weight="600" x="${inside ? x - 8 : Math.min(x + 10, size.width - size.right + 10)}" y="${round(Math.min(place, size.height - 4))}"${inside ? ' text-anchor="end"' : ""}>${escape(words)}</text>`;
   }).join("");
+}
+
+/** How many of the timings are of a machine that did something else too, in words; nothing where none is. @param {Timing[]} all */
+export function uneven(all) {
+  const busy = all.filter(({ spread }) => spread > UNEVEN).length;
+  return busy === 0 ? "" : ` The machine was busy: in ${busy} of ${all.length} points the median lies far above the fastest sample.`;
 }
 
 /** What a timing says, a line a number, for the files that a figure comes with. @param {string} part @param {string} row @param {string} column @param {Timing} taken @param {string} file @param {string} key */

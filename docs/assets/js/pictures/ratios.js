@@ -51,7 +51,8 @@ function lane(words, say, role, text, record, part, name) {
 function summary({ lanes }) {
   return lanes.map(({ say, points }) => {
     const [first, last] = [points[0], points[points.length - 1]];
-    return `${say} takes ${significant(first.ratio.of_minima)} times as long at ${tokens(first.x)}, ${significant(last.ratio.of_minima)} times at ${tokens(last.x)}`;
+    const end = first === last ? "" : `, ${significant(last.ratio.of_minima)} times at ${tokens(last.x)}`;
+    return `${say} takes ${significant(first.ratio.of_minima)} times as long at ${tokens(first.x)}${end}`;
   }).join("; ") + ".";
 }
 

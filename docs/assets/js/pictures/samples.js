@@ -3,7 +3,7 @@
 // token by transformers; and where the bounds lie that were set before.
 
 import { escape, significant } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, names, nothing, number, round, swatch, time, told } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, log, mark, marks, names, nothing, number, round, swatch, time, told, uneven } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -26,7 +26,7 @@ export function draw(state, records, context) {
   const record = records[file];
   if (context.options.part === "rounds") return byRound(record, file, device);
   const each = LANES.map(([name, words]) => `${words} ${time(record[name].min_ms)}`);
-  return { summary: `${device.name}, fastest samples: ${each.join(", ")}.`, credit: device.credit, parts: [drawing(record, file), legend(record)] };
+  return { summary: `${device.name}, fastest samples: ${each.join(", ")}.`, credit: device.credit + uneven(LANES.map(([name]) => record[name])), parts: [drawing(record, file), legend(record)] };
 }
 
 /** @param {any} record @param {string} file */

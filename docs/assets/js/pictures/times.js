@@ -3,7 +3,7 @@
 // Prefills, decode steps with three ways to remember, with rows in blocks, and of several sequences.
 
 import { whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, names, nothing, swatch, time, timing, told } from "./plot.js";
+import { SIZE, deviceFields, deviceOf, filesOf, frame, line, log, names, nothing, swatch, time, timing, told, uneven } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
@@ -37,7 +37,7 @@ export function draw(state, records, context) {
   if (!device) return nothing("Measured times stand here, beside what was predicted.");
   const [file] = needs(state, context);
   const lanes = READERS[part](records[file]);
-  return { summary: `${device.name}: ${summary(part, lanes)}`, credit: `${device.credit} A point has ${fewest(lanes)} samples at least.`, parts: [drawing(part, lanes, file), legend(part)] };
+  return { summary: `${device.name}: ${summary(part, lanes)}`, credit: `${device.credit} A point has ${fewest(lanes)} samples at least.${uneven(lanes.flatMap((lane) => lane.points.map(({ taken }) => taken)))}`, parts: [drawing(part, lanes, file), legend(part)] };
 }
 
 /** A lane's point from a record's. @param {number} x @param {string} key @param {any} one @returns {Lane["points"][0]} */
