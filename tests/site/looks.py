@@ -32,7 +32,7 @@ class Desk(Look):
     """At 1280 px in the light scheme, with mouse and keyboard."""
 
     bytes_at_rest: dict[str, float] = field(default_factory=dict)  # by address
-    first_records: dict[str, float] = field(default_factory=dict)  # what a figure fetches when the reader comes to it
+    first_record: dict[str, float] = field(default_factory=dict)  # what a figure fetches when the reader comes to it
     plotly_at_rest: int = 0
     plotly_asked: int = 0
     charts: int = 0
@@ -82,7 +82,7 @@ def desk(open_page: Callable[..., Visit], page: str) -> Desk:
     look.paper = _print(seen) if whole(page) == page else None
     _resize(seen, 1280)
     _open(seen, page)
-    look.first_records = ask.first_records(seen)
+    look.first_record = ask.first_record(seen)
     look.frames, look.fields = seen.js(scripts.FRAMES_OF_FIGURES), seen.js(scripts.FIELDS)
     seen.js(scripts.REDRAW)
     look.redrawn = seen.js(scripts.FRAMES_OF_FIGURES)

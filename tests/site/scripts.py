@@ -14,8 +14,8 @@ REDRAW = "() => Promise.all([...document.querySelectorAll('figure.kv-figure > :f
 FIELDS = """() => Object.fromEntries([...document.querySelectorAll("figure.kv-figure")].map(figure =>
   [figure.id.replace("fig-", ""), Object.keys(figure.firstElementChild.state).sort()]))"""
 
-# The files that each figure fetches for what it shows, below the site.
-RECORDS = """() => [...document.querySelectorAll("figure.kv-figure > :first-child")].map(one =>
+# The files that the figures fetch for what they show, below the site.
+RECORDS = """() => [...document.querySelectorAll("figure.kv-figure > :first-child")].flatMap(one =>
   one.picture.needs(one.state, one.context).map(path =>
     path.startsWith("figure:") ? `assets/figures/${path.slice(7)}.plotly.json`
     : /^(geometry|measured|own)[/]/.test(path) ? `data/${path}.json` : `data/recomputed/${path}.json`))"""

@@ -16,7 +16,7 @@ def test_page_weight_before_interaction(look: Looks, page: str) -> None:
     desk = look.desk(page)
     files = desk.bytes_at_rest
     if not any("/data/" in url for url in files):
-        files = files | desk.first_records
+        files = files | desk.first_record
     assert sum(files.values()) <= BUDGET_BYTES, sorted(files.items(), key=lambda item: -item[1])[:6]
 
 
