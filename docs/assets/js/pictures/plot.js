@@ -48,10 +48,10 @@ export function nothing(what) {
 /** The values that a scale must hold, with a little room. @param {number[]} values @param {number} from @param {number} to @param {number} [room] @returns {Scale & {low: number, high: number}} */
 export function log(values, from, to, room = 0.05) {
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  const wide = Math.max(Math.log(most / least), Math.log(2));
-  const [low, high] = [Math.log(least) - room * wide, Math.log(least) + (1 + room) * wide];
-  const scale = (/** @type {number} */ value) => round(from + ((Math.log(value) - low) / (high - low)) * (to - from));
-  return Object.assign(scale, { low: Math.exp(low), high: Math.exp(high) });
+  const wide = Math.max(Math.log10(most / least), Math.log10(2));
+  const [low, high] = [Math.log10(least) - room * wide, Math.log10(least) + (1 + room) * wide];
+  const scale = (/** @type {number} */ value) => round(from + ((Math.log10(value) - low) / (high - low)) * (to - from));
+  return Object.assign(scale, { low: 10 ** low, high: 10 ** high });
 }
 
 /** Where lines of a scale stand: powers of ten, and what lies between them where there are few. @param {{low: number, high: number}} scale @returns {number[]} */
