@@ -8,7 +8,6 @@ import json
 import random
 import sys
 from collections import Counter
-from dataclasses import astuple
 from typing import Any
 
 from kvref.errors import OutOfBlocks
@@ -166,8 +165,8 @@ class Episode:
 def plain(given: Any) -> Any:
     """A grant or moves as lists of plain tuples; anything else as it is."""
     if isinstance(given, Grant):
-        return list(given.slots), [astuple(copy) for copy in given.copies]
-    return [astuple(move) for move in given] if isinstance(given, tuple) else given
+        return list(given.slots), [tuple(copy) for copy in given.copies]
+    return [tuple(move) for move in given] if isinstance(given, tuple) else given
 
 
 def main(design: str, operations: int) -> Counter[str]:
