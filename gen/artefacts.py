@@ -245,9 +245,8 @@ FIGURES: tuple[Figure, ...] = (
         "learn/blocks",
         "rows",
         "Keys and values of one head in blocks: as the request knows them, and as memory holds them.",
-        "{val:blocks.by_size.4.tokens.A} tokens of A lie in blocks {val:blocks.by_size.4.tables.A.0},"
-        " {val:blocks.by_size.4.tables.A.1} and {val:blocks.by_size.4.tables.A.2}, between those of B; every row is the one"
-        " that was cached, wherever it lies.",
+        "The {val:blocks.by_size.4.tokens.A} tokens of A lie in {val:blocks.example.table_rows} blocks, between those of B;"
+        " every row is the one that was cached, wherever it lies.",
         state={"block": 4, "request": "A", "token": 5},
     ),
     Figure(

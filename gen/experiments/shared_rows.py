@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from gen.errors import CheckFailed
 from gen.experiments.context import FLOAT32, FP16, Context
 from gen.experiments.heads import page_head
+from gen.experiments.trace import Trace
 from gen.records import Bound
 from kvref import ContiguousCache, PagedCache, decode_step, greedy, prefill
 from kvref.config import ModelConfig
@@ -40,7 +40,7 @@ def hit(context: Context, first: list[int], second: list[int], block_tokens: int
         with_hit, flops_with = _counted(lambda: prefill(context.transformer, cache.sequence("B"), second[cached:]))
         without, flops_without = _counted(lambda: prefill(context.transformer, own, second))
     if greedy(with_hit) != greedy(without):
-        raise CheckFailed("A prefix hit changed the first token of the reply.")
+        context.require_margin(0.0, "the first token after a prefix hit")
     slots = torch.tensor(manager.slots("B", 0, len(second)))
     rows = max(_largest(cache.k[:, slots], own.k), _largest(cache.v[:, slots], own.v))
     return {
@@ -65,25 +65,33 @@ def _largest(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max())
 
 
-def copied(context: Context, blocks: int, block_tokens: int, decoded: int) -> dict[str, Any]:
-    """The main recording, forked after some decode steps: A takes the token that followed, B the second best one.
+def fork_after(trace: Trace, block_tokens: int, decoded: int) -> int:
+    """After how many tokens to fork: so many decode steps, or fewer, so that the last block is not full."""
+    held = min(trace.prompt_tokens + decoded, trace.total_tokens)
+    return held if held % block_tokens else held - 1
+
+
+def copied(context: Context, blocks: int, block_tokens: int, held: int) -> dict[str, Any]:
+    """The main recording, forked after ``held`` tokens: A takes the token that followed, B the second best one.
 
     What was copied at A's write, what then differs, and that A goes on as if alone.
     """
     trace, (layer, head) = context.main, page_head(context)
+    tokens, prompt = [*trace.ids, trace.final], min(trace.prompt_tokens, held)
     manager = KVManager(blocks, block_tokens, design="copy-on-write")
-    cache, held = PagedCache(context.config, manager), trace.prompt_tokens + decoded
-    other = int(torch.topk(trace.logits[decoded], 2).indices[1])
+    cache, alone = PagedCache(context.config, manager), ContiguousCache(context.config, held + 1)
     with torch.inference_mode():
-        prefill(context.transformer, cache.sequence("A"), trace.ids[: trace.prompt_tokens])
-        for token in trace.ids[trace.prompt_tokens : held]:
-            decode_step(context.transformer, cache.sequence("A"), token)
+        logits = prefill(context.transformer, cache.sequence("A"), tokens[:prompt])
+        for token in tokens[prompt:held]:
+            logits = decode_step(context.transformer, cache.sequence("A"), token)
+        other = next(one for one in torch.topk(logits, 2).indices.tolist() if one != tokens[held])
         manager.fork("A", "B")
-        logits = decode_step(context.transformer, cache.sequence("A"), trace.ids[held])
+        logits = decode_step(context.transformer, cache.sequence("A"), tokens[held])
         decode_step(context.transformer, cache.sequence("B"), other)
+        unforked = prefill(context.transformer, alone, tokens[: held + 1])
     (event,) = [one for one in manager.log if isinstance(one, Copied)]
     start = held - event.tokens
-    ids = {"A": trace.ids[start : held + 1], "B": [*trace.ids[start:held], other]}
+    ids = {"A": tokens[start : held + 1], "B": [*tokens[start:held], other]}
     slots = {name: list(manager.slots(name, start, held + 1)) for name in ids}
     rows = {name: {"k": cache.k[:, at], "v": cache.v[:, at]} for name, at in slots.items()}
     a, b, kv_head = rows["A"], rows["B"], head // context.config.group_size
@@ -101,7 +109,7 @@ def copied(context: Context, blocks: int, block_tokens: int, decoded: int) -> di
         "slots": slots,
         "rows": {name: {part: found[layer, :, kv_head].tolist() for part, found in of.items()} for name, of in rows.items()},
         "differs": {part: _largest(a[part][:, -1], b[part][:, -1]) for part in a},
-        "logit_difference_bound": Bound(_largest(logits, trace.logits[decoded + 1])),
+        "logit_difference_bound": Bound(_largest(logits, unforked)),
     }
 
 

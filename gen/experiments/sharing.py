@@ -13,7 +13,7 @@ import torch
 from gen.experiments.chains import chains, found_by_size
 from gen.experiments.context import FP16, Context
 from gen.experiments.recording import INSTRUCTION, QUESTION, REPEAT_PROMPT
-from gen.experiments.shared_rows import apart, copied, hit, size_bytes
+from gen.experiments.shared_rows import apart, copied, fork_after, hit, size_bytes
 from gen.experiments.story import Source, Story
 from gen.records import Record
 from kvref import ContiguousCache, decode_step, greedy, prefill
@@ -25,7 +25,7 @@ QUESTIONS = {"france": QUESTION, "hamlet": "Who wrote Hamlet?", "japan": "What i
 ROOM = "nfrance.nhamlet.njapan.dA.dA"  # fills the pool: it is made so large
 REST = "eA.nfrance.eB.eC.nrepeat"
 REPLY_TOKENS = 2  # of the first request, that ROOM decodes
-COPY = "ncat.dA.dA.dA.fA.dA.wB"  # as in the pool that the reader drives
+COPY_STEPS = 3  # before the fork, as in the pool that the reader drives
 COPY_SLOTS = 32
 MANY_BLOCKS = 4096
 MIDDLE, INSTEAD, FIRST = " few", " dozen", "\n"
@@ -45,7 +45,7 @@ def records(context: Context) -> list[Record]:
         "hit": hit(context, prompts["france"], prompts["hamlet"], BLOCK_TOKENS),
         "found_by_size": found_by_size(prompts),
         "chains": chains(prompts, _changed(context, prompts["france"])[1], context.text.piece, BLOCK_TOKENS),
-        "copy": copied(context, COPY_SLOTS // BLOCK_TOKENS, BLOCK_TOKENS, COPY.count("dA") - 1),
+        "copy": copied(context, _copy_blocks(context), BLOCK_TOKENS, fork_after(context.main, BLOCK_TOKENS, COPY_STEPS)),
         "rows_order": list(variants),
         "rows": {name: apart(context, prompts["france"], ids, words) for name, (words, ids) in variants.items()},
     }
@@ -101,7 +101,7 @@ def _told(design: str, blocks: int, script: str, sources: dict[str, Source], nam
         "blocks": blocks,
         "block_tokens": BLOCK_TOKENS,
         "slots": blocks * BLOCK_TOKENS,
-        "script": script,
+        "script": story.script,
         "names": list(names),
         "actions": actions,
     }
@@ -123,7 +123,14 @@ def _copy_story(context: Context) -> dict[str, Any]:
     trace = context.main
     second = {trace.prompt_tokens + step: int(torch.topk(row, 2).indices[1]) for step, row in enumerate(trace.logits)}
     sources = {"cat": Source(trace.ids, trace.prompt_tokens, second)}
-    return _told("copy-on-write", COPY_SLOTS // BLOCK_TOKENS, COPY, sources, ["cat"])
+    steps = max(0, fork_after(trace, BLOCK_TOKENS, COPY_STEPS) - trace.prompt_tokens)
+    script = ".".join(["ncat", *["dA"] * steps, "fA", "dA", "wB"])
+    return _told("copy-on-write", _copy_blocks(context), script, sources, ["cat"])
+
+
+def _copy_blocks(context: Context) -> int:
+    """Room for the prompt, the steps, and a copy."""
+    return max(COPY_SLOTS // BLOCK_TOKENS, -(-(context.main.prompt_tokens + COPY_STEPS + 1) // BLOCK_TOKENS) + 2)
 
 
 def _saved(context: Context, prompts: dict[str, list[int]]) -> dict[str, Any]:

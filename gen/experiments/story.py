@@ -6,9 +6,11 @@ The actions are those of the pool that a reader drives (docs/assets/js/blocks/ac
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvref.errors import OutOfBlocks
 from kvref.plan.manager import Copy, KVManager
 
 
@@ -41,10 +43,16 @@ class Story:
         self._made = 0
 
     def play(self, script: str) -> list[dict[str, Any]]:
-        """Carry out the actions of a script, separated by dots; what was kept of all."""
-        for code in script.split("."):
-            self.act(code)
+        """Carry out the actions of a script, separated by dots, as far as there is room; what was kept of all."""
+        with suppress(OutOfBlocks):
+            for code in script.split("."):
+                self.act(code)
         return self.done
+
+    @property
+    def script(self) -> str:
+        """The actions that were carried out."""
+        return ".".join(one["code"] for one in self.done)
 
     def act(self, code: str) -> None:
         """Carry out one action. Raises what the manager raises."""
@@ -68,8 +76,12 @@ class Story:
         return chr(ord("A") + self._made - 1)
 
     def _begin(self, name: str) -> None:
-        letter, source = self._letter(), self.sources[name]
+        source = self.sources[name]
         ids = list(source.ids[: source.prompt_tokens])
+        needed, available = self.manager.blocks_to_admit(ids), self.manager.available_blocks
+        if needed > available:
+            raise OutOfBlocks(needed, available)
+        letter = self._letter()
         cached = self.manager.admit(letter, ids)
         self.live[letter] = Told(source, ids[:cached])
         self._write(letter, ids[cached:])
@@ -82,11 +94,13 @@ class Story:
 
     def _decode(self, letter: str) -> None:
         one = self.live[letter]
-        self._write(letter, [one.source.ids[len(one.ids)]])
+        if len(one.ids) < len(one.source.ids):  # else the recording ends here
+            self._write(letter, [one.source.ids[len(one.ids)]])
 
     def _write_other(self, letter: str) -> None:
         one = self.live[letter]
-        self._write(letter, [one.source.others[len(one.ids)]])
+        if len(one.ids) in one.source.others:
+            self._write(letter, [one.source.others[len(one.ids)]])
 
     def _fork(self, parent: str) -> None:
         letter, source = self._letter(), self.live[parent]

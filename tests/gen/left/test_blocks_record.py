@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gen import models
-from gen.experiments import blocks, chains, reserving, shared_rows, sharing
+from gen.experiments import blocks, chains, reserving, shared_rows, sharing, waste
 from gen.experiments.context import Context
 from gen.experiments.story import Source, Story
 from gen.paths import DEFAULT_MODEL, PUBLISHED
@@ -223,9 +223,23 @@ def test_a_hit_and_a_copy_in_a_tiny_model(tiny: Context) -> None:
     assert (hit["cached_tokens"], hit["computed_tokens"]) == (8, 2)
     assert max(hit["logit_difference_bound"].measured, hit["row_difference_bound"].measured) < 1e-4
     assert hit["flops"]["ratio"] > 2
-    inside = 1 if (tiny.main.prompt_tokens + 1) % 4 else 2  # decode steps after which the last block is not full
-    copy = shared_rows.copied(tiny, 16, 4, inside)
+    copy = shared_rows.copied(tiny, 16, 4, shared_rows.fork_after(tiny.main, 4, 3))
     assert copy["rows"]["A"]["k"][: copy["tokens"]] == copy["rows"]["B"]["k"][: copy["tokens"]]
+
+
+def test_any_model_and_prompt_can_be_recorded(tiny: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long prompt, and one that fills its blocks exactly: the pool grows, and the fork is inside a block all the same."""
+    monkeypatch.setattr(waste, "waste", dict)
+    monkeypatch.setattr(waste, "block_sizes", dict)
+    for prompt in ("the cat " * 5, "the "):
+        context = Context(tiny.facts, tiny.transformer, tiny.text, prompt, warn=lambda _: None)
+        (record,) = blocks.records(context)
+        assert record.values["slots"] % 16 == 0
+        assert record.values["example"]["tokens"] > record.values["example"]["position"]
+        (record,) = sharing.records(context)
+        assert record.values["copy"]["tokens"] < sharing.BLOCK_TOKENS
+        codes = record.values["stories"]["copy"]["script"].split(".")
+        assert (codes[0], codes[-3:]) == ("ncat", ["fA", "dA", "wB"])
 
 
 def test_an_instruction_without_the_word_is_changed_elsewhere(tiny: Context) -> None:
