@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 HASH_DIGITS = 12
 CHECKING = """\
-<p>The command of an entry computes its record again from the weights. {check} Whole numbers, texts and the lengths of lists must be the
-same. A number with decimals was rounded to four significant digits when it was written down and stands for all numbers that round to it;
-a fresh one may lie outside them by its tolerance, which allows for machines that add in another order. A key that ends in
-<code>_bound</code> holds a limit, and what is measured anew must not exceed it.</p>
-<p>A key leads from <code>values</code> of a file to one number: names, and places counted from zero. In <code>cat/kv-02</code>,
-<code>k.2.2.3</code> is <code>k[2][2][3]</code>: the key of position <code>2</code>, in KV head <code>2</code>, and of its numbers the
-one at <code>3</code>. In <code>cat/attention-02</code> the places are position, query head, and number or key.</p>"""
+<p>The command of an entry computes its record again from the weights. {check} Whole numbers, texts and the lengths of lists
+must be the same. A number with decimals was rounded to four significant digits when it was written down and stands for all
+numbers that round to it; a fresh one may lie outside them by its tolerance, which allows for machines that add in another
+order. A key that ends in <code>_bound</code> holds a limit, and what is measured anew must not exceed it.</p>
+<p>A key leads from <code>values</code> of a file to one number: names, and places counted from zero. In
+<code>cat/kv-02</code>, <code>k.2.2.3</code> is <code>k[2][2][3]</code>: the key of position <code>2</code>, in KV head
+<code>2</code>, and of its numbers the one at <code>3</code>. In <code>cat/attention-02</code> the places are position, query
+head, and number or key.</p>"""
 
 
 def record_anchor(record: str, own_model: str) -> str:
