@@ -3,6 +3,7 @@
 Everything right of `docs/data` calls `verify` before it reads a number.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +50,24 @@ def load(site: Site) -> dict[str, Any]:
     return table
 
 
-def verify(site: Site) -> dict[str, Any]:
-    """The manifest, after every file was found to be as it says. Raises CheckFailed with the first file that is not."""
+def verify(site: Site, anew: Collection[str] = ()) -> dict[str, Any]:
+    """The manifest, after every file was found to be as it says. Raises CheckFailed with the first file that is not.
+
+    `anew`: those that are about to be made anew, whatever they are now.
+    """
     table = load(site)
     files, found = table["files"], recordings(site)
-    for name in sorted(files.keys() | found.keys()):
+    for name in sorted((files.keys() | found.keys()) - set(anew)):
         where = shown(site.data / name)
+        makes = "python -m gen measure --write" if name.startswith(MEASURED) else mend(site)
         if name not in found:
-            raise CheckFailed(f"{where} is in the manifest but missing; `{mend(site)}` makes it.")
+            raise CheckFailed(f"{where} is in the manifest but missing; `{makes}` makes it.")
         if name not in files:
             raise CheckFailed(f"{where} is not in the manifest; delete it, or run `{mend(site)}`.")
         got = io.file_sha256(found[name])
         if got != files[name]:
             raise CheckFailed(
-                f"{where}: expected SHA-256 {files[name]} as in the manifest, got {got}; "
-                f"`git checkout` it or run `{'python -m gen measure --write' if name.startswith(MEASURED) else mend(site)}`."
+                f"{where}: expected SHA-256 {files[name]} as in the manifest, got {got}; `git checkout` it or run `{makes}`."
             )
     expected = data_hash(files)
     if table["data_hash"] != expected:

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
             from gen.measure.cpu.tier import make as on_processor
 
         tier = on_processor(options.model, site, options.quick, _command(options))
-    tier.store.check()
+    tier.check(options.ids)
     print(f"{tier.device.name}: {tier.store.device}", file=sys.stderr, flush=True)
     return tier.run(options.ids)
 

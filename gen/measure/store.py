@@ -6,13 +6,13 @@ even when it ends because the run was stopped.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gen import io, manifest, measured, paths, publish
-from gen.errors import CheckFailed, UserError
+from gen.errors import CheckFailed, UserError, held_back
 from gen.paths import Site, shown
 
 
@@ -45,12 +45,15 @@ class Store:
         """The file of a record."""
         return self.folder / f"{id}.json"
 
-    def check(self) -> None:
-        """Raise UserError for what can be seen before anything is timed: nowhere to write, data that is not as listed."""
+    def check(self, ids: Iterable[str] = ()) -> None:
+        """Raise UserError for what can be seen before anything is timed: nowhere to write, data that is not as listed.
+
+        The records with these ids are about to be measured, so it does not matter what they are now.
+        """
         io.check_folder(self.folder)
         io.check_folder(self.journal.parent)
         if self.site is not None:
-            manifest.verify(self.site)
+            manifest.verify(self.site, {_name(self.site, self.path(id)) for id in ids})
 
     def read(self, id: str) -> dict[str, Any] | None:
         """A record that is there and whole, else None."""
@@ -70,9 +73,11 @@ class Store:
         before, now = self.read(id), busy(whole["values"])
         if before is not None and now and not busy(before["values"]):
             raise CheckFailed(f"The machine was busy during {id} ({now} uneven series): the record in {shown(path)} was kept.")
-        io.write(path, data)
-        if self.site is not None:
-            _list(self.site, path)
+        if self.site is None:
+            io.write(path, data)
+        else:
+            with held_back():
+                _publish(self.site, path, data)
         return f"{shown(path)} ({len(data) / 1e3:.1f} KB{f', {now} uneven series: the machine was busy' if now else ''})"
 
     def note(self, id: str, label: str, samples: Mapping[str, list[float]]) -> None:
@@ -100,8 +105,31 @@ def busy(value: Any) -> int:
     return sum(busy(item) for item in value) if isinstance(value, list) else 0
 
 
+def _publish(site: Site, path: Path, data: bytes) -> None:
+    """Write a record and list it, both or neither: where the manifest cannot be written, the record is as before."""
+    spare = path.with_name(f".{path.name}.before.part")
+    if path.is_file():
+        io.write(spare, path.read_bytes())
+    try:
+        io.write(path, data)
+        _list(site, path)
+    except BaseException:
+        if spare.is_file():
+            spare.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+        raise
+    finally:
+        spare.unlink(missing_ok=True)
+
+
+def _name(site: Site, path: Path) -> str:
+    """As the manifest calls a file."""
+    return path.relative_to(site.data).as_posix()
+
+
 def _list(site: Site, path: Path) -> None:
     """Put one file's hash into the manifest, which is read again: others may have written it meanwhile."""
     files = dict(manifest.load(site)["files"])
-    files[path.relative_to(site.data).as_posix()] = io.file_sha256(path)
+    files[_name(site, path)] = io.file_sha256(path)
     manifest.write(site, files)

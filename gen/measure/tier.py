@@ -44,6 +44,11 @@ class Tier:
     groups: Sequence[Group]
     lost: int = 0  # records that could not be made
 
+    def check(self, ids: Sequence[str]) -> None:
+        """Raise UserError for what can be seen before anything is timed: a wrong id, nowhere to write, data not as listed."""
+        wanted = [job.id for job in self._wanted(ids)]
+        self.store.check(wanted if self._known_ceilings() else [*wanted, CEILINGS.id])
+
     def run(self, ids: Sequence[str]) -> int:
         """Measure the records asked for, or all; the exit code. Raises UserError when the run cannot go on."""
         wanted = self._wanted(ids)

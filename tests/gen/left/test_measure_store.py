@@ -75,8 +75,42 @@ def test_a_run_does_not_bless_a_changed_measurement(site: Site) -> None:
     identity = json.loads(site.record("m", "cost").read_bytes())["identity"]
     with pytest.raises(CheckFailed, match=r"prefill\.json: expected SHA-256 .* `python -m gen measure --write`"):
         publish.write(site, "m", [Record("cost", identity, {"flops": [1, 2]})], complete=True)
-    with pytest.raises(CheckFailed, match="SHA-256"):
+    for ids in ([], ["decode"]):
+        with pytest.raises(CheckFailed, match="SHA-256"):
+            store.check(ids)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_the_command_that_a_sentence_names_mends_a_measurement(site: Site, lost: bool) -> None:
+    store = Store(DEVICE, site)
+    store.write("prefill", made())
+    if lost:
+        store.path("prefill").unlink()
+    else:
+        store.path("prefill").write_text("{")
+    with pytest.raises(CheckFailed, match="`python -m gen measure --write`"):
         store.check()
+    store.check(["prefill"])  # as it is about to be measured
+    store.write("prefill", made())
+    store.check()
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_record_that_cannot_be_listed_is_as_before(site: Site, earlier: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(DEVICE, site)
+    if earlier:
+        store.write("prefill", made())
+    before = {path: path.read_bytes() for path in site.data.rglob("*") if path.is_file()}
+
+    def full(*_: Any) -> None:
+        raise UserError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "write", full)
+        with pytest.raises(UserError, match="full"):
+            store.write("prefill", made(Series((20.0, 20.2) * 4)))
+    assert {path: path.read_bytes() for path in site.data.rglob("*") if path.is_file()} == before
+    store.check()
 
 
 def test_a_lost_manifest_is_made_again_with_the_measurements(site: Site) -> None:
