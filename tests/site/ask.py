@@ -44,11 +44,12 @@ def tab_walk(seen: Visit) -> dict[str, list[str]]:
     reached: dict[int, Any] = {}
     for presses in (wanted + 2, 50, 50, 50):  # what comes before and after in the page has stops too
         for _ in range(presses):
-            seen.page.keyboard.press("Tab")
+            seen.page.keyboard.down("Tab")  # held down, as who has far to go does
         places = seen.js("() => kvFocused()")
         reached |= {int(place["stop"]): place for place in places if place and place["stop"] is not None}
         if len(reached) == wanted and not (places[-1] and places[-1]["stop"]):
             break
+    seen.page.keyboard.up("Tab")
     return {
         "missed": seen.js(scripts.MISSED, sorted(reached)),
         "unmarked": [place["name"] for place in reached.values() if not place["marked"]],
