@@ -34,7 +34,7 @@ def to_html(page: "Page") -> str:
     parts += ["</dl>", '<h2 id="records">Records</h2>', _manifest(page), _checking(page)]
     for model in page.records.models:
         label = page.records.document(f"{model}/model")["values"]["label"]
-        parts += [f'<h3 id="records-{model}">{_mark(label)}</h3>', '<dl class="kv-catalogue">']
+        parts += [f'<h3 id="records-{model}">{_mark(label)}</h3>', '<dl class="kv-catalogue" data-search-exclude>']
         names = page.records.names(model)
         for name in names:
             if "/" not in name:

@@ -31,6 +31,7 @@ from gen.site.visible import runs
 from gen.tables import Records
 
 log = logging.getLogger("mkdocs.hooks.kvref")
+NAMED_CODE = re.compile(r'(<div class="doc-signature highlight"|<div class="doc doc-contents [^"]*")')  # of mkdocstrings
 BUNDLE = "plotly.js-cartesian-dist-min/plotly-cartesian.min.js"  # in node_modules
 
 
@@ -129,6 +130,7 @@ def on_page_content(html: str, page: DocsPage, config: MkDocsConfig, files: File
     """Trim a notebook; refuse a page on which a key was left as it was written; link terms where they are first used."""
     if page.file.src_uri.endswith(".ipynb"):
         html = notebook.trimmed(html, page.file.name, lambda link: _address(link, page, files))
+    html = NAMED_CODE.sub(r"\1 data-search-exclude", html)  # names are found; the rest was a third of what every page loads
     for run in runs(html, outside=formulas.NOT_PROSE):
         if found := LEFT_OVER.search(run.text):
             raise PageError(f"{found[0]} was not recognised: keys for figures and code stand alone on a line")

@@ -55,7 +55,7 @@ def data_html(page: "Page") -> str:
 
 
 def _keys(kind: Kind) -> Iterator[str]:
-    yield "<dl>"
+    yield "<dl data-search-exclude>"
     for names, words in kind.keys:
         listed = ", ".join(f"<code>{escape(name)}</code>" for name in names)
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words))

@@ -120,7 +120,7 @@ def test_a_term_is_linked_once_a_page(built: Path, slug: str) -> None:
 def test_every_public_name_is_in_the_reference(built: Path) -> None:
     tree = ast.parse((ROOT / "kvref" / "__init__.py").read_text())
     tables = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOME"]
-    listed = html(built, "reference/api")
+    listed = html(built, "reference/api") + html(built, "reference/serving")
     for name, module in ast.literal_eval(tables[0]).items():
         assert f'id="{module}.{name}"' in listed
 

@@ -3,7 +3,7 @@
 // counted just now. As CSV, and as plain objects.
 
 const HEADER = ["part", "row", "column", "text", "value", "record", "key"];
-const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
+const NO_TEXT = /^(true|false|-?\d+(\.\d+)?(e[+-]?\d+)?)$/;
 
 /** @param {{parts: any[]}} model @returns {any[][]} */
 function rows(model) {
@@ -21,11 +21,11 @@ export function csv(model) {
   return [HEADER, ...rows(model)].map((fields) => fields.map(quote).join(",")).join("\n") + "\n";
 }
 
-/** The same for JSON, where a number is one. @param {{parts: any[]}} model @returns {Record<string, any>[]} */
+/** The same for JSON, where a number is one, and yes and no are. @param {{parts: any[]}} model @returns {Record<string, any>[]} */
 export function entries(model) {
   return rows(model).map((fields) => {
     const entry = Object.fromEntries(HEADER.map((name, i) => [name, fields[i] ?? ""]));
-    return { ...entry, value: NUMBER.test(entry.value) ? Number(entry.value) : entry.value };
+    return { ...entry, value: NO_TEXT.test(entry.value) ? JSON.parse(entry.value) : entry.value };
   });
 }
 
