@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from kvref.cache.paged import PagedCache
+from kvref.checks import short
 from kvref.model.transformer import Transformer
 from kvref.plan.lifecycle import Lifecycle
 from kvref.plan.request import Request
@@ -64,6 +65,8 @@ class Engine:
 
     def submit(self, request: Request) -> None:
         """Queue a request. Raises ``ValueError``, with nothing changed, for one that can never be served as it stands."""
+        if not isinstance(request, Request):
+            raise ValueError(f"request: expected a Request, got {short(request)}.")
         vocabulary, there = self.model.config.vocab_size, self.model.config.max_positions
         if max(request.prompt_ids) >= vocabulary:
             raise ValueError(f"prompt_ids: expected ids from 0 to {vocabulary - 1}, got {max(request.prompt_ids)}.")
@@ -181,7 +184,10 @@ class Engine:
         return tuple(self._take(name, token, now, texts[name], name in ended) for name, token in sampled.items())
 
     def _text(self, name: str, token: int) -> str:
-        return "" if self.detokenize is None else self.detokenize(self._growing[name].spelled(token))
+        text = "" if self.detokenize is None else self.detokenize(self._growing[name].spelled(token))
+        if not isinstance(text, str):
+            raise ValueError(f"detokenize: expected it to return text, got {short(text)}.")
+        return text
 
     def _take(self, name: str, token: int, now: float, text: str, ended: bool) -> Output:
         growing = self._growing[name]

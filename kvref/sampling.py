@@ -17,8 +17,10 @@ def greedy(logits: NextLogits) -> int:
 
 
 def logprobs(logits: Logits, token_ids: Sequence[int]) -> list[float]:
-    """How likely each row makes its own id, as a natural logarithm; computed in float64."""
+    """How likely each row makes its own id, as a natural logarithm; computed in float64. Raises ``ValueError`` for NaN."""
     every = logits.double().log_softmax(dim=-1)
+    if every.isnan().any():  # as infinity makes it too
+        raise ValueError("logits: expected finite numbers or minus infinity, got others.")
     return [float(row[token_id]) for row, token_id in zip(every, token_ids, strict=True)]
 
 
@@ -32,7 +34,7 @@ class Sampler:
             raise ValueError(f"seed: expected a whole number from 0 to 2⁶⁴ − 1, got {seed!r}.")
         if top_p is not None and (type(top_p) not in (int, float) or not 0 < top_p <= 1):
             raise ValueError(f"top_p: expected more than 0 and at most 1, got {top_p!r}.")
-        self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
+        self.temperature, self.top_k, self.top_p = float(temperature), top_k, top_p
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, logits: NextLogits) -> int:

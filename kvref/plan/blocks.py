@@ -8,7 +8,7 @@ nothing about tokens, requests or what is in a block.
 from collections import deque
 from collections.abc import Sequence
 
-from kvref.checks import whole
+from kvref.checks import truth, whole
 from kvref.errors import OutOfBlocks
 
 
@@ -20,6 +20,7 @@ class BlockPool:
     """
 
     def __init__(self, total_blocks: int, *, reserve_null: bool = False) -> None:
+        truth(reserve_null=reserve_null)
         whole(2 if reserve_null else 1, total_blocks=total_blocks)
         self.total_blocks = total_blocks
         self.reserved_blocks = int(reserve_null)

@@ -6,7 +6,7 @@ pool, index and tables, and changes none of them.
 
 from collections.abc import Sequence
 
-from kvref.checks import ids, whole
+from kvref.checks import ids, truth, whole
 from kvref.plan.prefix import NOBODY, Namespace
 from kvref.plan.store import BlockStore
 from kvref.plan.swap import Host
@@ -21,6 +21,7 @@ class Forecast(Tables):
     def __init__(self, store: BlockStore, host: Host, design: str, prefix_caching: bool, max_blocks: int | None) -> None:
         if design not in DESIGNS:
             raise ValueError(f"design: expected {' or '.join(DESIGNS)}, got {design!r}.")
+        truth(prefix_caching=prefix_caching)
         if max_blocks is not None:
             whole(max_blocks_per_table=max_blocks)
         super().__init__()

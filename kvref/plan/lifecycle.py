@@ -8,7 +8,7 @@ counted twice.
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from kvref.checks import whole
+from kvref.checks import short, whole
 from kvref.plan.entry import Counts, Draft, Entry, Report
 from kvref.plan.manager import KVManager
 from kvref.plan.request import Request
@@ -33,6 +33,8 @@ class Lifecycle:
 
     def submit(self, request: Request) -> None:
         """Queue a request. Raises ``ValueError``, with nothing changed, if it could never run to its end or its id is known."""
+        if not isinstance(request, Request):
+            raise ValueError(f"request: expected a Request, got {short(request)}.")
         if request.id in self._entries:
             raise ValueError(f"id: expected one that is not known yet, got {request.id!r}.")
         self._check_fits(request)
@@ -46,6 +48,8 @@ class Lifecycle:
     def finish(self, request_id: str, reason: str) -> None:
         """End a request for the caller's reason, a stop text say. Raises ``ValueError`` if it is unknown or ended before."""
         entry = self._known(request_id)
+        if not isinstance(reason, str) or not reason:
+            raise ValueError(f"reason: expected words, got {short(reason)}.")
         if entry.status == "finished":
             raise ValueError(f"request_id: {request_id!r} ended before ({entry.finish_reason}).")
         self._end(entry, reason)
@@ -58,7 +62,8 @@ class Lifecycle:
         last and for a token that is missing or none.
         """
         if self._planned is None or self._planned[0] is not step:
-            raise ValueError(f"step: expected the one planned last and not committed, got number {step.number}.")
+            got = f"number {step.number}" if isinstance(step, Step) else short(step)
+            raise ValueError(f"step: expected the one planned last and not committed, got {got}.")
         live = [(work, entry) for work, entry in zip(step.work, self._planned[1], strict=True) if entry.status == "running"]
         self._check_sampled(step, sampled, [work.request_id for work, _ in live if work.samples])
         self._planned = None
@@ -150,6 +155,8 @@ class Lifecycle:
         return -(-tokens // self.manager.block_tokens)
 
     def _check_sampled(self, step: Step, sampled: Mapping[str, int], needed: list[str]) -> None:
+        if not isinstance(sampled, Mapping):
+            raise ValueError(f"sampled: expected token ids by request, got {short(sampled)}.")
         for name in needed:
             token = sampled.get(name)
             if type(token) is not int or token < 0:
@@ -179,6 +186,6 @@ class Lifecycle:
         entry.status, entry.finish_reason = "finished", reason
 
     def _known(self, request_id: str) -> Entry:
-        if request_id not in self._entries:
-            raise ValueError(f"request_id: {request_id!r} is not known.")
+        if not isinstance(request_id, str) or request_id not in self._entries:
+            raise ValueError(f"request_id: {short(request_id)} is not known.")
         return self._entries[request_id]

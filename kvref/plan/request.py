@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvref.checks import ids, positive, whole
+from kvref.checks import ids, positive, short, truth, whole
 from kvref.plan.prefix import Namespace
 
 
@@ -35,13 +35,13 @@ class Request:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
-            raise ValueError(f"id: expected a name, got {self.id!r}.")
+            raise ValueError(f"id: expected a name, got {short(self.id)}.")
         _id_tuple("prompt_ids", self.prompt_ids, 1)
         whole(max_new_tokens=self.max_new_tokens)
         arrival(self.arrival_ms)
         _id_tuple("stop_ids", self.stop_ids, 0)
         if not isinstance(self.stop_texts, tuple) or any(not isinstance(one, str) or not one for one in self.stop_texts):
-            raise ValueError(f"stop_texts: expected a tuple of texts that are not empty, got {_short(self.stop_texts)}.")
+            raise ValueError(f"stop_texts: expected a tuple of texts that are not empty, got {short(self.stop_texts)}.")
         self._check_sampling()
 
     def _check_sampling(self) -> None:
@@ -50,13 +50,12 @@ class Request:
         if self.top_k is not None:
             whole(top_k=self.top_k)
         if self.top_p is not None and (type(self.top_p) not in (int, float) or not 0 < self.top_p <= 1):
-            raise ValueError(f"top_p: expected more than 0 and at most 1, got {self.top_p!r}.")
+            raise ValueError(f"top_p: expected more than 0 and at most 1, got {short(self.top_p)}.")
         if self.seed is not None and (type(self.seed) is not int or not 0 <= self.seed < 2**64):
-            raise ValueError(f"seed: expected a whole number from 0 to 2⁶⁴ − 1, got {self.seed!r}.")
+            raise ValueError(f"seed: expected a whole number from 0 to 2⁶⁴ − 1, got {short(self.seed)}.")
         if not isinstance(self.namespace, Namespace):
-            raise ValueError(f"namespace: expected a Namespace, got {self.namespace!r}.")
-        if not isinstance(self.prompt_logprobs, bool):
-            raise ValueError(f"prompt_logprobs: expected true or false, got {self.prompt_logprobs!r}.")
+            raise ValueError(f"namespace: expected a Namespace, got {short(self.namespace)}.")
+        truth(prompt_logprobs=self.prompt_logprobs)
 
     @property
     def rows(self) -> int:
@@ -67,15 +66,10 @@ class Request:
 def arrival(arrival_ms: Any) -> None:
     """Refuse what is no time since the start of the trace."""
     if type(arrival_ms) not in (int, float) or not 0 <= arrival_ms <= sys.float_info.max:
-        raise ValueError(f"arrival_ms: expected a finite number of at least 0, got {arrival_ms!r}.")
+        raise ValueError(f"arrival_ms: expected a finite number of at least 0, got {short(arrival_ms)}.")
 
 
 def _id_tuple(name: str, values: Any, least: int) -> None:
     if not isinstance(values, tuple):
-        raise ValueError(f"{name}: expected a tuple of token ids, got {_short(values)}.")
+        raise ValueError(f"{name}: expected a tuple of token ids, got {short(values)}.")
     ids(least, **{name: values})
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

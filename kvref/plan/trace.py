@@ -9,12 +9,13 @@ from dataclasses import fields
 from random import Random
 from typing import Any
 
-from kvref.checks import positive, whole
+from kvref.checks import positive, short, whole
 from kvref.plan.prefix import Namespace
 from kvref.plan.request import Request, arrival
 
 _FIELDS = tuple(one.name for one in fields(Request))
 _LISTS = ("prompt_ids", "stop_ids", "stop_texts")
+SLOWEST = 1e-200  # requests per second: arrivals are far from what a float can be
 _NEEDED = ("id", "prompt_ids", "max_new_tokens")
 
 
@@ -66,8 +67,11 @@ def _namespace(value: Any) -> Any:
     if isinstance(value, Namespace):
         return value
     if not isinstance(value, Mapping) or not set(value) <= {"adapter", "salt"}:
-        raise ValueError(f"namespace: expected an object with adapter and salt, got {value!r}.")
-    return Namespace(**value)
+        raise ValueError(f"namespace: expected an object with adapter and salt, got {short(value)}.")
+    try:
+        return Namespace(**value)
+    except ValueError as wrong:
+        raise ValueError(f"namespace: {wrong}") from wrong
 
 
 def default_trace(
@@ -94,15 +98,18 @@ def default_trace(
     whole(0, count=count, system_tokens=system_tokens)
     whole(systems=systems, max_own_tokens=max_own_tokens, max_reply_tokens=max_reply_tokens, vocabulary=vocabulary)
     positive(requests_per_second=requests_per_second, own_tokens=own_tokens, reply_tokens=reply_tokens)
+    positive(vocabulary=vocabulary)  # it is multiplied by a float
+    if requests_per_second < SLOWEST:
+        raise ValueError(f"requests_per_second: expected at least {SLOWEST}, got {requests_per_second!r}.")
     if type(seed) is not int:
-        raise ValueError(f"seed: expected a whole number, got {seed!r}.")
+        raise ValueError(f"seed: expected a whole number, got {short(seed)}.")
     draw = Random(seed)
 
     def ids(length: int) -> tuple[int, ...]:
         return tuple(int(draw.random() * vocabulary) for _ in range(length))
 
     def length(mean: int | float, most: int) -> int:
-        return min(1 + int(mean * exponential(draw)), most)
+        return min(1 + int(min(mean * exponential(draw), most)), most)
 
     prefixes = [ids(system_tokens) for _ in range(systems)]
     requests, clock_us = [], 0

@@ -15,8 +15,16 @@ import torch
 from kvref.cache.concat import ConcatCache
 from kvref.cache.contiguous import ContiguousCache
 from kvref.generate import decode_step, generate, generate_uncached, prefill
+from fractions import Fraction
+from kvref.cache.paged import PagedCache
+from kvref.engine import Engine
 from kvref.plan import cost, memory
-from kvref.sampling import Sampler
+from kvref.plan.blocks import BlockPool
+from kvref.plan.manager import KVManager
+from kvref.plan.request import Request
+from kvref.plan.scheduler import Scheduler
+from kvref.plan.trace import default_trace, read_trace
+from kvref.sampling import Sampler, logprobs
 from tests.kvref import tiny
 
 CONFIG = tiny.LLAMA
@@ -24,6 +32,30 @@ MODEL = tiny.model(dtype=torch.float32)
 CACHES = [ContiguousCache(CONFIG, 9), ConcatCache(CONFIG)]
 for cache in CACHES:
     prefill(MODEL, cache, [1, 2])
+
+
+def engine(request=None, **settings):
+    manager = KVManager(9, 4)
+    one = Engine(MODEL, Scheduler(manager, token_budget=9, max_requests=2), PagedCache(CONFIG, manager), **settings)
+    one.submit(request or Request("a", (1, 2), 2))
+    return one
+
+
+def planned():
+    scheduler = engine().scheduler
+    return scheduler, scheduler.step()
+
+
+def reply(request):
+    return [output.token_id for output in engine(request).run()]
+
+
+def spoken(says):
+    one = engine(detokenize=lambda ids: says)
+    try:
+        one.step()
+    except ValueError as refused:
+        return refused, one.reply("a").token_ids, one.scheduler.report("a").reply_ids
 
 
 def answer(expression):
@@ -38,6 +70,8 @@ def answer(expression):
 print(json.dumps([answer(expression) for expression in json.loads(sys.argv[1])]))
 """
 WHOLE = "expected a whole number of at least"
+ROW = {"id": "a", "prompt_ids": [1], "max_new_tokens": 1}
+TINY = f"Fraction(1, 1{'0' * 64}"
 NO_IDS = "token_ids: expected whole numbers (int64 or int32), got torch.float32."
 SENTENCES = {
     "cost.prefill_cost(CONFIG, 1.5, 2)": f"prompt_tokens: {WHOLE} 1, got 1.5.",
@@ -64,6 +98,28 @@ SENTENCES = {
     "generate(MODEL, [1], 3, stop_ids=3)": "stop_ids: expected a collection of ids, got 3.",
     "generate_uncached(MODEL, [1], 3, stop_ids='3')": "stop_ids: expected a collection of ids, got '3'.",
     "(CACHES[0].length, CACHES[1].length)": "no error, (2, 2)",
+    "logprobs(torch.tensor([[float('nan'), 1.0]]), [0])": "logits: expected finite numbers or minus infinity, got others.",
+    "logprobs(torch.tensor([[0.0, float('-inf')]]), [1])": "no error, [-inf]",
+    "BlockPool(4, reserve_null=-5)": "reserve_null: expected true or false, got -5.",
+    "KVManager(4, 4, prefix_caching='no')": "prefix_caching: expected true or false, got 'no'.",
+    "Request('a', (1,), 1, temperature=10**400)": f"temperature: expected a finite number above 0, got 1{'0' * 76}....",
+    "Request('a', (1,), 1, temperature=Fraction(1, 10**400))": f"temperature: expected a finite number above 0, got {TINY}....",
+    "Request(['a'] * 1000, (1,), 1)": f"id: expected a name, got {str(['a'] * 1000)[:77]}....",
+    "Request('a', (1,), -10**5000)": f"max_new_tokens: {WHOLE} 1, got one int that is too long to show.",
+    "reply(Request('a', (1,), 2, temperature=Fraction(1, 2), seed=1))"
+    " == reply(Request('a', (1,), 2, temperature=0.5, seed=1))": "no error, True",
+    f"read_trace([{ROW | {'namespace': {'adapter': 5}}}])": "row 1: namespace: adapter: expected text or None, got 5.",
+    "default_trace(3, 5e-324)": "requests_per_second: expected at least 1e-200, got 5e-324.",
+    "default_trace(3, 10**400)": f"requests_per_second: expected a finite number above 0, got 1{'0' * 76}....",
+    "default_trace(3, 1, vocabulary=10**400)": f"vocabulary: expected a finite number above 0, got 1{'0' * 76}....",
+    "max(len(one.prompt_ids) for one in default_trace(3, 1, own_tokens=1e308))": "no error, 304",
+    "engine().submit(5)": "request: expected a Request, got 5.",
+    "engine().scheduler.submit(None)": "request: expected a Request, got None.",
+    "engine().abort(['a'])": "request_id: ['a'] is not known.",
+    "engine().scheduler.finish('a', None)": "reason: expected words, got None.",
+    "engine().scheduler.commit(None, {})": "step: expected the one planned last and not committed, got None.",
+    "(lambda scheduler, step: scheduler.commit(step, [1]))(*planned())": "sampled: expected token ids by request, got [1].",
+    "spoken(None)": "no error, (ValueError('detokenize: expected it to return text, got None.'), (), ())",
     "memory.requests_that_fit(100, 10, 0)": "request_bytes: expected a finite number above 0, got 0.",
 }
 

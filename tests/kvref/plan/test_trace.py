@@ -41,7 +41,7 @@ SENTENCES = {
     "read_trace([GOOD | {'arrival_ms': -0.5}])": f"row 1: arrival_ms: {TIME}, got -0.5.",
     "read_trace([GOOD | {'arrival_ms': float('nan')}])": f"row 1: arrival_ms: {TIME}, got nan.",
     "read_trace([GOOD | {'arrival_ms': float('inf')}])": f"row 1: arrival_ms: {TIME}, got inf.",
-    "read_trace([GOOD | {'arrival_ms': 10**400}])": f"row 1: arrival_ms: {TIME}, got {10**400}.",
+    "read_trace([GOOD | {'arrival_ms': 10**400}])": f"row 1: arrival_ms: {TIME}, got 1{'0' * 76}....",
     "read_trace([GOOD | {'arrival_ms': '5'}])": f"row 1: arrival_ms: {TIME}, got '5'.",
     "read_trace([GOOD | {'arrival_ms': None}])": f"row 1: arrival_ms: {TIME}, got None.",
     "read_trace([GOOD | {'arrival_ms': True}])": f"row 1: arrival_ms: {TIME}, got True.",
@@ -68,7 +68,7 @@ SENTENCES = {
     "read_trace([GOOD | {'namespace': {'user': 'x'}}])": (
         "row 1: namespace: expected an object with adapter and salt, got {'user': 'x'}."
     ),
-    "read_trace([GOOD | {'namespace': {'salt': 3}}])": "row 1: salt: expected text or None, got 3.",
+    "read_trace([GOOD | {'namespace': {'salt': 3}}])": "row 1: namespace: salt: expected text or None, got 3.",
     "read_trace([GOOD | {'prompt_logprobs': 'no'}])": "row 1: prompt_logprobs: expected true or false, got 'no'.",
     "read_trace([GOOD | {'prompt': [1]}])": f"row 1: prompt: no such field; there are {FIELDS}.",
     "read_trace([{'id': 'a', 'prompt_ids': [1]}])": "row 1: max_new_tokens: expected a value, got none.",
