@@ -25,8 +25,10 @@ def measure(bench: Bench, dtypes: tuple[torch.dtype, ...]) -> dict[str, Any]:
         "copy": Lane(lambda: target.copy_(source)),
     }
     taken = bench.compare("bandwidth", lanes)
+    products = [(name_of(dtype), _product(bench, size, dtype)) for dtype in dtypes]
     # A dot product reads twice the bytes of a sum; whichever reads faster is the ceiling.
-    rates = {"sum": 1e3 * moved / taken["sum"].least, "dot": 2e3 * moved / taken["dot"].least}
+    read = {"sum": moved, "dot": 2 * moved}
+    rates = {name: 1e3 * count / taken[name].least for name, count in read.items()}
     return {
         "moved_bytes": moved,
         "read": {
@@ -35,8 +37,11 @@ def measure(bench: Bench, dtypes: tuple[torch.dtype, ...]) -> dict[str, Any]:
             "sum": taken["sum"].timing(),
             "dot": taken["dot"].timing(),
         },
-        "copy": {"bytes_per_second": 2e3 * moved / taken["copy"].least, "measured": taken["copy"].timing()},
-        "products": {name_of(dtype): _square(size, _product(bench, size, dtype)) for dtype in dtypes},
+        "copy": {
+            "bytes_per_second": 2e3 * moved / taken["copy"].least,
+            "measured": taken["copy"].timing(),
+        },
+        "products": {name: _square(size, series) for name, series in products},
     }
 
 

@@ -63,7 +63,8 @@ def believed(ms: float, other_ms: float) -> float:
     if not math.isfinite(ms) or ms <= 0:
         raise ClockFault(f"The clock said that {ms:.4g} ms went by")
     if not abs(ms - other_ms) <= SLACK_MS + SLACK * ms:
-        raise ClockFault(f"The clock jumped: it said {ms:.4g} ms, a second clock {other_ms:.4g} ms")
+        said = f"it said {ms:.4g} ms, a second clock {other_ms:.4g} ms"
+        raise ClockFault(f"The clock jumped: {said}")
     return ms
 
 

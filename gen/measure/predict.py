@@ -44,10 +44,11 @@ def point(
     taken: Series, cost: Cost, ceilings: Ceilings, parts: Mapping[str, Series] | None = None, copied_bytes: int = 0
 ) -> dict[str, Any]:
     """One measured pass with its prediction. `parts` are the times of `products`, `attention`, `copies` alone."""
-    least_ms = 1e3 * least_seconds(cost, ceilings.flops_per_second, ceilings.bytes_per_second)
-    predicted_ms = least_ms + ceilings.copy_ms(copied_bytes)
+    peak, bandwidth = ceilings.flops_per_second, ceilings.bytes_per_second
+    copy_ms = ceilings.copy_ms(copied_bytes)
+    predicted_ms = 1e3 * least_seconds(cost, peak, bandwidth) + copy_ms
     error = 100 * (predicted_ms - taken.least) / taken.least
-    compute = cost.flops / ceilings.flops_per_second > cost.bytes / ceilings.bytes_per_second
+    compute = cost.flops / peak > cost.bytes / bandwidth
     return {
         "measured": taken.timing(),
         "parts": {name: part.timing() for name, part in (parts or {}).items()},
@@ -58,8 +59,8 @@ def point(
             "bytes": cost.bytes,
             "kv_bytes": cost.kv_read_bytes + cost.kv_written_bytes,
             "copied_bytes": copied_bytes,
-            "flops_per_second": ceilings.flops_per_second,
-            "bytes_per_second": ceilings.bytes_per_second,
+            "flops_per_second": peak,
+            "bytes_per_second": bandwidth,
             "copied_bytes_per_second": ceilings.copied_bytes_per_second,
         },
         "error_percent": error,
@@ -86,9 +87,10 @@ def why(
         return "held-in-caches" if held else "above-ceiling"
     if not parts:
         return "not-taken-apart"
+    kv_bytes = cost.kv_read_bytes + cost.kv_written_bytes
     expected = {
         "products": ceilings.ms(cost.matmul_flops, cost.weight_bytes),
-        "attention": ceilings.ms(cost.attention_flops, cost.kv_read_bytes + cost.kv_written_bytes),
+        "attention": ceilings.ms(cost.attention_flops, kv_bytes),
         "copies": ceilings.copy_ms(copied_bytes),
     }
     excess = {name: part.least - expected[name] for name, part in parts.items()}

@@ -55,13 +55,13 @@ def ratio(over: Series, under: Series, *, least: float | None = None, most: floa
     best, middle = over.least / under.least, statistics.median(paired)
     lopsided = max(over.spread, under.spread, best / middle, middle / best) > LOPSIDED
     bound = least if least is not None else most
-    holds = None if bound is None or lopsided else best >= bound if least is not None else best <= bound
+    holds = bound is not None and (best >= bound if least is not None else best <= bound)
     return {
         "of_minima": best,
         "median_of_pairs": middle,
         "lowest": min(paired),
         "highest": max(paired),
         "bound": bound,
-        "verdict": holds,
+        "verdict": None if bound is None or lopsided else holds,
         "lopsided": lopsided,
     }

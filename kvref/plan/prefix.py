@@ -97,7 +97,8 @@ class PrefixIndex:
         blocks: list[int] = []
         node = None
         for start in range(0, len(token_ids) - self.block_tokens + 1, self.block_tokens):
-            node, _ = self._find(node, tuple(token_ids[start : start + self.block_tokens]), namespace)
+            block_ids = tuple(token_ids[start : start + self.block_tokens])
+            node, _ = self._find(node, block_ids, namespace)
             block = node.block() if node else None
             if block is None:
                 break

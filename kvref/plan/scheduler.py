@@ -71,7 +71,7 @@ class Scheduler(Lifecycle):
         """
         self._check_committed()
         draft = Draft(self.token_budget - len(self._running))
-        assert draft.budget >= 0, f"{len(self._running)} requests run, {self.token_budget} tokens are for them"
+        assert draft.budget >= 0, f"{len(self._running)} run on {self.token_budget} tokens"
         for entry in tuple(self._running.values()):
             if entry.status == "running":  # not preempted a moment ago
                 self._serve(entry, 1 + draft.budget, draft)
@@ -97,7 +97,8 @@ class Scheduler(Lifecycle):
         draft.budget -= len(tokens) - 1  # one was set aside
         draft.copies += grant.copies
         draft.entries.append(entry)
-        draft.work.append(Work(name, start, tokens, grant.slots, self.manager.table(name), stop == len(entry.tokens)))
+        table, samples = self.manager.table(name), stop == len(entry.tokens)
+        draft.work.append(Work(name, start, tokens, grant.slots, table, samples))
 
     def _preempt(self, entry: Entry, draft: Draft) -> None:
         name = entry.request.id

@@ -57,7 +57,7 @@ class Table:
         size, blocks = self.block_tokens, self.blocks
         if stop - start == 1:  # as in every decode step
             return (blocks[start // size] * size + start % size,)
-        return tuple([blocks[position // size] * size + position % size for position in range(start, stop)])
+        return tuple([blocks[at // size] * size + at % size for at in range(start, stop)])
 
     def check_written(self, request_id: str) -> None:
         """Refuse a table with tokens whose K and V may not be there yet."""
