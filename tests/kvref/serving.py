@@ -10,6 +10,7 @@ from kvref.cache.paged_pass import SequenceCache
 from kvref.config import ModelConfig
 from kvref.engine import Engine
 from kvref.model.transformer import Transformer
+from kvref.plan.entry import Draft
 from kvref.plan.manager import KVManager
 from kvref.plan.request import Request
 from kvref.plan.scheduler import Scheduler
@@ -80,6 +81,14 @@ def engine(
     for request in requests:
         made.submit(request)
     return made
+
+
+def preempt(engine: Engine, name: str) -> None:
+    """What the scheduler does with a running request when blocks run out."""
+    draft = Draft(0)
+    engine.scheduler._preempt(engine.scheduler._entries[name], draft)
+    engine.cache.apply(draft.step(0))
+    poison(engine.cache)
 
 
 def mixed(count: int, vocabulary: int, seed: int = 0, prompt: int = 12, reply: int = 10) -> list[Request]:

@@ -9,7 +9,6 @@ from kvref.cache.contiguous import ContiguousCache
 from kvref.cache.paged import PagedCache
 from kvref.engine import Engine
 from kvref.generate import generate, prefill
-from kvref.plan.entry import Draft
 from kvref.plan.manager import DESIGNS, KVManager
 from kvref.plan.request import Request
 from kvref.plan.scheduler import Scheduler
@@ -64,20 +63,12 @@ def test_preempted_at_any_step_a_reply_is_what_it_would_have_been(at: int, preem
     request = Request("r", PROMPT[:3], 8)
     engine = serving.engine(MODEL, [request], preemption=preemption)
     outputs = [output for _ in range(at) for output in engine.step()]
-    preempt(engine, "r")
+    serving.preempt(engine, "r")
     outputs += engine.run()
     assert [output.token_id for output in outputs] == alone(request)
     assert engine.reply("r").preemptions == 1
     assert engine.reply("r").cached_tokens == 0
     assert engine.hit_rate == 0  # pitfall 40: what it finds of its own is no hit
-
-
-def preempt(engine: Engine, name: str) -> None:
-    """As the scheduler does when blocks run out."""
-    draft = Draft(0)
-    engine.scheduler._preempt(engine.scheduler._entries[name], draft)
-    engine.cache.apply(draft.step(0))
-    serving.poison(engine.cache)
 
 
 def test_preempted_again_and_again_in_a_pool_that_is_too_small() -> None:
@@ -110,7 +101,7 @@ def test_a_seed_gives_the_same_tokens_after_preemption(preemption: str) -> None:
     for at in (1, 4):
         engine = serving.engine(MODEL, [SEEDED], preemption=preemption)
         outputs = [output for _ in range(at) for output in engine.step()]
-        preempt(engine, "seeded")
+        serving.preempt(engine, "seeded")
         assert [output.token_id for output in (*outputs, *engine.run())] == expected
 
 
@@ -226,7 +217,7 @@ def test_log_probabilities_of_a_prompt_that_was_preempted(preemption: str, at: i
     engine = serving.engine(MODEL, [request, Request("s", PROMPT[:1], 2, prompt_logprobs=True)], chunk=4, preemption=preemption)
     for _ in range(at):
         engine.step()
-    preempt(engine, "r")
+    serving.preempt(engine, "r")
     replies(engine)
     values = torch.tensor(engine.reply("r").prompt_logprobs).double()
     torch.testing.assert_close(values, logprobs_of(PROMPT), rtol=0, atol=1e-6)

@@ -1,8 +1,8 @@
 """Time attention through block tables against the same attention over contiguous rows.
 
-    python tests/speed/paged.py [--rounds 24] [--tokens 512 1024 2048 4096]
+    python tests/speed/paged.py [--rounds 24] [--tokens 512 1024 2048 4096] [--threads 2]
 
-The default model's shapes, float32, CPU, two threads, blocks of 16, all layers one after the other, run alone. Three are
+The default model's shapes, float32, CPU, blocks of 16, all layers one after the other, run alone. Three are
 interleaved, so that a machine that slows down slows them all: contiguous rows, a table as a fresh pool gives it (neighbouring
 blocks), and a table in random order. A decode step's one query and a chunk's 128, attention alone; then whole decode steps
 of the model. Minimum and median are printed, and the ratios of the minima. Where minimum and median differ by more than
@@ -112,8 +112,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=24, help="rounds, at least 8")
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 1024, 2048, 4096], help="keys that are read")
+    parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(options.threads)
     model = load_checkpoint(ensure("smollm2-135m-instruct"))
     generator = torch.Generator().manual_seed(0)
 
