@@ -298,6 +298,27 @@ def fail_if(fails: bool, value):
     return value
 
 
+def test_what_moves_before_a_step_moves_once_however_often_it_fails(monkeypatch) -> None:
+    """The blocks that were swapped out have been written over since."""
+    requests = [Request(name, PROMPT[:number], 12) for number, name in enumerate("abcd", 3)]
+    engine, moved = serving.engine(MODEL, requests, blocks=9, preemption="swap"), []
+    apply = engine.cache.apply
+    monkeypatch.setattr(engine.cache, "apply", lambda step: (moved.append(step.number), apply(step)))
+    attend, calls = engine.cache.view_class.attend, iter(range(10_000))
+    view = engine.cache.view_class
+    monkeypatch.setattr(view, "attend", lambda *a, **k: fail_if(next(calls) % 4 == 3, attend(*a, **k)))
+    came: dict[str, list[int]] = {}
+    while engine.busy:
+        try:
+            for output in engine.step():
+                came.setdefault(output.request_id, []).append(output.token_id)
+        except Broken:
+            continue
+    assert came == {request.id: alone(request) for request in requests}
+    assert moved == list(range(1, len(moved) + 1))
+    assert engine.preemptions > 0
+
+
 def test_after_a_failure_a_request_can_be_aborted_and_the_rest_goes_on(monkeypatch) -> None:
     """Also the only one: then there is no pass to run again."""
     for names in ("ab", "a"):
@@ -343,6 +364,18 @@ def test_two_equal_prompts_in_one_step_compute_both() -> None:
     engine.submit(Request("c", PROMPT, 4))
     assert replies(engine)["c"] == came["a"]
     assert engine.reply("c").cached_tokens == 8
+
+
+@pytest.mark.parametrize("preemption", ["recompute", "swap"])
+def test_a_prompt_counts_once_for_the_hit_rate(preemption: str) -> None:
+    """Pitfall 40: what was found when the request first came, not what it finds of its own."""
+    engine = serving.engine(MODEL, [Request("a", PROMPT, 3), Request("b", PROMPT, 6)], many=1, preemption=preemption)
+    while len(engine.reply("b").token_ids) < 3:
+        engine.step()
+    serving.preempt(engine, "b")
+    replies(engine)
+    assert (engine.reply("b").cached_tokens, engine.reply("b").preemptions) == (8, 1)
+    assert (engine.prompt_tokens, engine.cached_tokens) == (24, 8)
 
 
 def test_a_reply_is_kept_until_it_is_forgotten() -> None:

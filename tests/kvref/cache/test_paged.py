@@ -184,6 +184,20 @@ def test_a_pass_that_fails_gives_its_blocks_back(design: str) -> None:
     cache.manager.check()
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_pass_that_nobody_ended_is_forgotten(design: str) -> None:
+    cache = serving.paged(CONFIG, design=design)
+    one, plain = cache.sequence("a"), contiguous()
+    passes(CONFIG, [6], one, plain)
+    free, table = cache.manager.pool.free_blocks, cache.manager.table("a")
+    one.begin(torch.tensor([1] * 9))
+    assert (one.length, cache.manager.length("a")) == (6, 15)
+    one.truncate(6)
+    assert (cache.manager.pool.free_blocks, cache.manager.table("a"), cache.manager.length("a")) == (free, table, 6)
+    one.begin(torch.tensor([1] * 9))
+    passes(CONFIG, [3, 1], one, plain, seed=8)
+
+
 def test_rows_without_a_pass_are_refused() -> None:
     one = serving.sequence(CONFIG, "full-blocks")
     k = torch.zeros(2, CONFIG.kv_heads, CONFIG.head_dim, dtype=torch.float64)
