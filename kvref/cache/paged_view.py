@@ -18,7 +18,7 @@ from kvref.ops.parts import part, together
 from kvref.ops.tap import Tap
 from kvref.shapes import Keys, NewKeys, NewValues, Positions, Queries, Values
 
-TILE_TOKENS = 1024  # measured with tests/speed/paged.py: half as many cost more calls than the scratch saves
+TILE_TOKENS = 1024  # measured: with half as many a decode step's attention takes a tenth longer, with a quarter a third
 
 Place = slice | Tensor
 
