@@ -72,12 +72,62 @@ def _decode(scene: Scene) -> str:
     both = values["recomputed_contexts"] or values["contexts"]
     at = f"at.{both[-1]}"
     without = f", with none {scene.key('decode', f'{at}.none.measured.min_ms')}" if values["recomputed_contexts"] else ""
-    last = f"at.{values['contexts'][-1]}.concat.predicted.copied_bytes"
+    end = f"at.{values['contexts'][-1]}"
+    last = f"{end}.concat.predicted.copied_bytes"
     return (
         f"At {tokens(both[-1])} a step takes {scene.key('decode', f'{at}.contiguous.measured.min_ms')} with a cache that stays"
         f" in place, {scene.key('decode', f'{at}.concat.measured.min_ms')} with one that is copied{without}; at"
-        f" {tokens(values['contexts'][-1])} each step copies {scene.key('decode', last, 'MiB')}. Measured on {scene.who}."
+        f" {tokens(values['contexts'][-1])} each step copies {scene.key('decode', last, 'MiB')} and takes"
+        f" {scene.key('decode', f'{end}.concat_ratio.of_minima', '.2f')} times as long as in place"
+        f" ({_pairs(scene, 'decode', f'{end}.concat_ratio')}). Measured on {scene.who}."
     )
+
+
+def _attention(scene: Scene) -> str:
+    """How far the attention of a step over rows in place lies from the read bandwidth."""
+    values = scene.values("decode")
+    context = values["contexts"][-1]
+    at = f"at.{context}.contiguous"
+    point = values["at"][str(context)]["contiguous"]
+    least = 1e3 * point["predicted"]["kv_bytes"] / point["predicted"]["bytes_per_second"]
+    share = 100 * least / point["parts"]["attention"]["min_ms"]
+    return (
+        f"On {scene.who}, attention alone takes {scene.key('decode', f'{at}.parts.attention.min_ms')} of the"
+        f" {scene.key('decode', f'{at}.measured.min_ms')} of a step at {tokens(context)} in place. Its"
+        f" {scene.key('decode', f'{at}.predicted.kv_bytes', 'MiB')} of K and V would take {said(f'{least:.3g} ms')} at the"
+        f" measured bandwidth, so it reads at {said(f'{share:.0f} %')} of that."
+    )
+
+
+def _few(scene: Scene) -> str:
+    """What a second sequence costs the matrix products, though it reads no further weight."""
+    values = scene.values("batch")
+    context = values["contexts"][0]
+    first, *others = values["batches"][str(context)]
+    alone = [scene.key("batch", f"at.{context}.{one}.parts.products.min_ms") for one in (first, *others)]
+    listed = ", ".join(f"{time} for {said(one)}" for time, one in zip(alone[1:], others, strict=True))
+    return f"On {scene.who}, the matrix products alone take {alone[0]} for {sequences(first)}, {listed}."
+
+
+def _tables(scene: Scene) -> str:
+    """What a table costs attention, in one sentence."""
+    at, words = _last(scene)
+    return (
+        f"At {words} on {scene.who}, attention alone takes"
+        f" {scene.key('paged', f'{at}.shuffled_attention_ratio.of_minima', '.2f')} times as long through shuffled blocks as"
+        f" over rows in place, through blocks in order"
+        f" {scene.key('paged', f'{at}.paged_attention_ratio.of_minima', '.2f')} times."
+    )
+
+
+def _last(scene: Scene) -> tuple[str, str]:
+    context = scene.values("paged")["contexts"][-1]
+    return f"at.{context}", tokens(context)
+
+
+def _pairs(scene: Scene, kind: str, path: str) -> str:
+    ends = [scene.key(kind, f"{path}.{name}", ".2f") for name in ("lowest", "highest")]
+    return f"pairs: {ends[0]} to {ends[1]}"
 
 
 def _paged(scene: Scene) -> str:
@@ -85,22 +135,24 @@ def _paged(scene: Scene) -> str:
     at = f"at.{values['contexts'][-1]}"
     ratio = values["at"][str(values["contexts"][-1])]["shuffled_attention_ratio"]
     return (
-        f"At {tokens(values['contexts'][-1])} attention through shuffled blocks of {tokens(values['block_tokens'])} takes"
-        f" {scene.key('paged', f'{at}.shuffled_attention_ratio.of_minima', '.2f')} times as long as over rows in place"
-        f" ({_held(ratio, scene.key('paged', f'{at}.shuffled_attention_ratio.bound', '.2f'), 'at most')}), the whole step"
-        f" {scene.key('paged', f'{at}.shuffled_ratio.of_minima', '.2f')} times. Measured on {scene.who}."
+        f"At {tokens(values['contexts'][-1])} attention alone, through shuffled blocks of {tokens(values['block_tokens'])},"
+        f" takes {scene.key('paged', f'{at}.shuffled_attention_ratio.of_minima', '.2f')} times as long as over rows in place"
+        f" ({_pairs(scene, 'paged', f'{at}.shuffled_attention_ratio')};"
+        f" {_held(ratio, scene.key('paged', f'{at}.shuffled_attention_ratio.bound', '.2f'), 'at most')}), through blocks"
+        f" in order {scene.key('paged', f'{at}.paged_attention_ratio.of_minima', '.2f')} times"
+        f" ({_pairs(scene, 'paged', f'{at}.paged_attention_ratio')}). The whole step takes"
+        f" {scene.key('paged', f'{at}.shuffled_ratio.of_minima', '.2f')} and"
+        f" {scene.key('paged', f'{at}.paged_ratio.of_minima', '.2f')} times as long. Measured on {scene.who}."
     )
 
 
 def _batch(scene: Scene) -> str:
     values = scene.values("batch")
     context = values["contexts"][0]
-    first, last = values["batches"][str(context)][0], values["batches"][str(context)][-1]
-    return (
-        f"With {tokens(context)} each, {sequences(last)} together give"
-        f" {scene.key('batch', f'at.{context}.{last}.tokens_per_second', '.0f')} tokens a second on {scene.who},"
-        f" {sequences(first)} {scene.key('batch', f'at.{context}.{first}.tokens_per_second', '.0f')}."
-    )
+    first, *others = values["batches"][str(context)]
+    rates = {one: scene.key("batch", f"at.{context}.{one}.tokens_per_second", ".0f") for one in (first, *others)}
+    listed = ", ".join(f"{said(one)} give {rates[one]}" for one in others)
+    return f"With {tokens(context)} each, {sequences(first)} gives {rates[first]} tokens a second on {scene.who}, {listed}."
 
 
 def _pays(scene: Scene) -> str:
@@ -169,13 +221,23 @@ def _device(scene: Scene) -> str:
     )
 
 
+CEILINGS = {"of_bandwidth": "bandwidth", "of_peak": "peak"}
+
+
 def _matrices(scene: Scene) -> str:
     values = scene.values("products")
     first, last = values["rows"][0], values["rows"][-1]
+    far = min(values["rows"], key=lambda rows: max(values["at"][str(rows)][name] for name in ("of_bandwidth", "of_peak")))
+    name, what = max((values["at"][str(far)][key], key, words) for key, words in CEILINGS.items())[1:]
+    between = (
+        f" Furthest from both are {said(far)} rows, with {scene.key('products', f'at.{far}.{name}', '%')} of the {what}."
+        if far not in (first, last)
+        else ""
+    )
     return (
         f"With {said(first)} row{'' if first == 1 else 's'} the model’s matrices reach"
         f" {scene.key('products', f'at.{first}.of_bandwidth', '%')} of the bandwidth of {scene.who}, with {said(last)} rows"
-        f" {scene.key('products', f'at.{last}.of_peak', '%')} of its peak."
+        f" {scene.key('products', f'at.{last}.of_peak', '%')} of its peak.{between}"
     )
 
 
@@ -195,6 +257,9 @@ SENTENCES: dict[str, tuple[tuple[str, ...], Callable[[Scene], str]]] = {
     "both": (("prefill", "decode"), _both),
     "prefill": (("prefill",), _prefill),
     "decode": (("decode",), _decode),
+    "attention": (("decode",), _attention),
+    "tables": (("paged",), _tables),
+    "few": (("batch",), _few),
     "paged": (("paged",), _paged),
     "batch": (("batch",), _batch),
     "pays": (("pays",), _pays),

@@ -12,10 +12,19 @@ if TYPE_CHECKING:
 
 # Why a prediction is more than a fifth off: in a word, and in a sentence (the rule is in gen/measure/predict.py).
 WHY = {
-    "products": ("products", "the model’s matrices, timed alone, run that far below the ceiling of one large square product"),
-    "attention": ("attention", "attention, timed alone, runs that far below the ceilings"),
-    "copies": ("copies", "copying the old rows, timed alone, takes that much longer than one large copy of as many bytes"),
-    "rest": ("rest", "norms, rotations, activations and the cost of calling each operation, which are not counted"),
+    "products": (
+        "products",
+        "most of the excess lies in the model’s matrices: timed alone, they are slower than the ceilings allow",
+    ),
+    "attention": ("attention", "most of the excess lies in attention: timed alone, it is slower than the ceilings allow"),
+    "copies": (
+        "copies",
+        "most of the excess lies in copying the old rows: timed alone, it takes longer than one large copy of as many bytes",
+    ),
+    "rest": (
+        "rest",
+        "most of the excess lies in norms, rotations, activations and the cost of calling each operation, which are not counted",
+    ),
     "held-in-caches": ("caches", "faster than predicted: what a pass reads fits into the processor’s last cache"),
     "above-ceiling": ("ceiling", "faster than predicted: the ceiling itself was measured too low on that device"),
     "not-taken-apart": ("unknown", "the pass was not taken apart, so no reason can be given"),

@@ -3,12 +3,13 @@
 Each is made for one device and model; which there are is known to `gen.site.measured`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gen.scenes import LANES, TABLES, Point, Scene, points
-from gen.site.cells import POINT, WHY, Cells, count, table
+from gen.site.cells import POINT, WHY, Cells, count, mark, table
 
 if TYPE_CHECKING:
     from gen.site.expand import Page
@@ -87,6 +88,7 @@ def _paged(page: "Page", scene: Scene) -> Iterator[str]:
         [
             f"{count(context)}, {TABLES[lane]}",
             cells.num(f"{path}_ratio.of_minima", ".2f"),
+            cells.num(f"{path}_ratio.median_of_pairs", ".2f"),
             *cells.ratio(f"{path}_attention_ratio", one),
         ]
         for context in cells.values["contexts"]
@@ -94,7 +96,16 @@ def _paged(page: "Page", scene: Scene) -> Iterator[str]:
         for path in [f"at.{context}.{lane}"]
         for one in [cells.values["at"][str(context)][f"{lane}_attention_ratio"]]
     )
-    yield from table(["÷ in place", "whole step", "attention", "median of pairs", "lowest to highest", "verdict"], rows)
+    heads = [
+        "÷ in place",
+        "whole step",
+        "its median of pairs",
+        "attention alone",
+        "median of pairs",
+        "lowest to highest",
+        "verdict",
+    ]
+    yield from table(heads, rows)
     tails = (
         [
             count(context),
@@ -196,8 +207,25 @@ def _errors(page: "Page", scene: Scene) -> Iterator[str]:
         if some:
             many = "prediction" if len(some) == 1 else "predictions"
             numbers = f"{count(len(some))} {many}, {_range(page, scene, some)}"
-            yield f"<dt>{escape(word)}: {numbers}</dt><dd>{words}</dd>"
+            yield f"<dt>{escape(word)}: {numbers}</dt><dd>{words}{_worst(page, scene, some)}</dd>"
     yield "</dl>"
+
+
+def _worst(page: "Page", scene: Scene, some: list[Point]) -> str:
+    """The pass that is furthest off, and its parts beside it."""
+    worst = min(some, key=lambda one: float(one.point["error_percent"]))
+    if worst.point["why"] not in worst.point["parts"] and worst.point["why"] != "rest":
+        return ""
+    cells = Cells(page, scene, worst.kind)
+    names = list(worst.point["parts"]) if worst.point["why"] == "rest" else [worst.point["why"]]
+    alone = ", ".join(f"{name} alone {cells.num(f'{worst.path}.parts.{name}.min_ms')}" for name in names)
+    whole, least = (cells.num(f"{worst.path}.{name}") for name in ("measured.min_ms", "predicted.ms"))
+    return f". Furthest off is a {_said(worst.words)}: {alone}, the whole pass {whole}, predicted {least}"
+
+
+def _said(words: str) -> str:
+    """Words of a point, its numbers marked."""
+    return re.sub(r"\{is:([^}]*)\}", lambda found: mark(found[1]), words)
 
 
 def _range(page: "Page", scene: Scene, some: list[Point]) -> str:

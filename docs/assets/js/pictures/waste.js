@@ -7,7 +7,7 @@ import { recordingOf } from "./common.js";
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./common.js").Context} Context */
 
-const TRACES = { long: "long, as in ShareGPT on average", short: "short, the default trace" };
+const TRACES = { long: "long, as in ShareGPT on average", short: "short" };
 const POLICIES = /** @type {[string, string][]} */ ([["longest", "longest"], ["power", "power of two"], ["exact", "exact"], ["blocks", "blocks"]]);
 const PARTS = /** @type {[string, string, string][]} */ ([["tokens", "prefill", "hold a token"], ["to_come", "used", "reserved, filled later"], ["never", "again", "reserved, never filled"], ["gaps", "unused", "not handed out: gaps and free"]]);
 
@@ -75,7 +75,7 @@ function sizes(record, file) {
   const last = record.sizes.length - 1;
   return {
     summary: `From blocks of 1 to blocks of ${record.sizes[last]}: ${fixed(record.empty_slots[0], 0)} to ${fixed(record.empty_slots[last], 1)} empty slots a request, ${fixed(record.table_entries[0], 0)} to ${fixed(record.table_entries[last], 1)} table entries, and ${percent(record.found_share[0])} to ${percent(record.found_share[last])} of the prompts found again.`,
-    credit: `${whole(record.requests)} requests of the default trace, ${fixed(record.mean_rows, 0)} tokens on average; all prompts begin with one of a few system prompts of ${record.system_tokens} tokens. Counted by kvref, no model was run.`,
+    credit: `${whole(record.requests)} short requests, ${fixed(record.mean_rows, 0)} tokens on average; all prompts begin with one of a few system prompts of ${record.system_tokens} tokens. Counted by kvref, no model was run.`,
     parts: [{ kind: "table", name: "block-sizes", look: "lanes", corner: "block", label: "What the size of a block changes", columns: columns.flatMap(([, words, of]) => [{ text: words }, { text: "", sub: of, look: "count" }]), rows, more },
       { kind: "legend", items: [{ text: "each: of a request, on average, when it is complete" }, { text: "found again: of the prompts’ tokens, those that were in the cache already" }] }],
   };
