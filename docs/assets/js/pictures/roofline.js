@@ -11,7 +11,7 @@ export { needs };
 /** @typedef {import("./reads.js").Context} Context */
 /** @typedef {import("./reads.js").Scene & {device: string, on: any, roof: any}} Scene */
 
-const SIZE = { width: 400, height: 340, left: 50, right: 14, top: 24, bottom: 48 }; // whole on a phone
+const SIZE = { width: 400, height: 340, left: 54, right: 14, top: 24, bottom: 48 }; // whole on a phone
 const LETTER = 8; // wide, at most
 const X = [0.5, 65_536]; // FLOPs per byte, the ends of every recorded roof
 const Y = [1e11, 2e15]; // FLOPs a second
@@ -93,10 +93,10 @@ function point(at, radius, filled) {
 function axes() {
   const [right, bottom] = [SIZE.width - SIZE.right, SIZE.height - SIZE.bottom];
   const ups = [1, 10, 100, 1000, 10_000].map((n) => `<path class="hair" d="M${x(n)} ${SIZE.top}V${bottom}"/><text class="muted" x="${x(n)}" y="${bottom + 18}" text-anchor="middle">${whole(n)}</text>`);
-  const flats = [11, 12, 13, 14, 15].map((n) => `<path class="hair" d="M${SIZE.left} ${y(10 ** n)}H${right}"/><text class="muted" x="${SIZE.left - 8}" y="${y(10 ** n) + 4}" text-anchor="end">10${power(n)}</text>`);
+  const flats = [11, 12, 13, 14, 15].map((n) => `<path class="hair" d="M${SIZE.left} ${y(10 ** n)}H${right}"/><text class="muted" x="${SIZE.left - 5}" y="${y(10 ** n) + 4}" text-anchor="end">10${power(n)}</text>`);
   return ups.join("") + flats.join("") + `<path class="axis" d="M${SIZE.left} ${SIZE.top}V${bottom}H${right}"/>`
     + `<text class="muted" x="${(SIZE.left + right) / 2}" y="${bottom + 38}" text-anchor="middle">FLOPs for each byte moved</text>`
-    + `<text class="muted" transform="translate(14 ${(SIZE.top + bottom) / 2}) rotate(-90)" text-anchor="middle">FLOPs a second, at most</text>`;
+    + `<text class="muted" transform="translate(12 ${(SIZE.top + bottom) / 2}) rotate(-90)" text-anchor="middle">FLOPs a second, at most</text>`;
 }
 
 /** @param {any} roof of a device */

@@ -2,12 +2,12 @@
 // The roofline of a device from its measured ceilings, and below it what was measured: the model's matrices alone for one
 // row and for many, or whole prefills and decode steps.
 
-import { power, significant, whole } from "../format.js";
-import { SIZE, deviceFields, deviceOf, filesOf, log, mark, nothing, number, round, swatch, whisker } from "./plot.js";
+import { significant, whole } from "../format.js";
+import { SIZE, deviceFields, deviceOf, filesOf, log, mark, marks, nothing, number, round, swatch, whisker } from "./plot.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./plot.js").Context} Context */
-/** @typedef {{words: string, role: string, shape: number, intensity: number, rate: number, slowest: number, usual: number, file: string, key: string, named: boolean}} Dot */
+/** @typedef {{words: string, label: string, role: string, shape: number, intensity: number, rate: number, slowest: number, usual: number, file: string, key: string, named: boolean}} Dot */
 
 const LETTER = 8; // wide, at most
 const PLACE = { ...SIZE, height: 330, right: 16, left: 60 };
@@ -29,9 +29,9 @@ export function draw(state, records, context) {
   const dots = part === "products" ? matrices(records[files.products], files.products) : [...prefills(records[files.prefill], files.prefill), ...batches(records[files.batch], files.batch)];
   const dtype = records[files[part === "products" ? "products" : "prefill"]].dtype;
   const roof = roofOf(records[files.ceilings], files.ceilings, dtype);
-  const [first, last] = [dots[0], dots[dots.length - 1]];
+  const named = dots.filter((one) => one.named).map((one) => `${one.words} reaches ${rate(one.rate)}`);
   return {
-    summary: `${device.name}: at most ${rate(roof.flops)} and ${significant(roof.bytes / 1e9)} GB/s; ${first.words} reaches ${rate(first.rate)}, ${last.words} ${rate(last.rate)}.`,
+    summary: `${device.name}: at most ${rate(roof.flops)} and ${significant(roof.bytes / 1e9)} GB/s; ${named.join(", ")}.`,
     credit: `${device.credit} The roof is measured too, in ${dtype}.`, parts: [drawing(roof, dots), legend(part)],
   };
 }
@@ -47,10 +47,10 @@ function rate(flops) {
   return flops >= 1e12 ? `${significant(flops / 1e12)} TFLOP/s` : `${significant(flops / 1e9)} GFLOP/s`;
 }
 
-/** @param {string} words @param {string} role @param {number} shape @param {any} one @param {number} intensity @param {string} file @param {string} key @param {boolean} named @returns {Dot} */
-function dot(words, role, shape, one, intensity, file, key, named) {
+/** @param {string} words @param {string} role @param {number} shape @param {any} one @param {number} intensity @param {string} file @param {string} key @param {boolean} named @param {string} [label] @returns {Dot} */
+function dot(words, role, shape, one, intensity, file, key, named, label = words) {
   const { min_ms: least, median_ms: middle, max_ms: most } = one.measured;
-  return { words, role, shape, intensity, rate: one.flops_per_second, usual: (one.flops_per_second * least) / middle, slowest: (one.flops_per_second * least) / most, file, key, named };
+  return { words, label, role, shape, intensity, rate: one.flops_per_second, usual: (one.flops_per_second * least) / middle, slowest: (one.flops_per_second * least) / most, file, key, named };
 }
 
 /** @param {any} record @param {string} file */
@@ -62,7 +62,7 @@ function matrices(record, file) {
 /** @param {any} record @param {string} file */
 function prefills(record, file) {
   return record.tokens.map((/** @type {number} */ tokens, /** @type {number} */ i) =>
-    dot(`prefill ${whole(tokens)}`, "weight", 1, record.at[tokens], record.at[tokens].intensity, file, `at.${tokens}`, i === record.tokens.length - 1));
+    dot(`a prefill of ${whole(tokens)}`, "weight", 1, record.at[tokens], record.at[tokens].intensity, file, `at.${tokens}`, i === record.tokens.length - 1, `prefill ${whole(tokens)}`));
 }
 
 /** At the shortest context: the cache is then the smallest part. @param {any} record @param {string} file */
@@ -70,7 +70,7 @@ function batches(record, file) {
   const [context] = record.contexts;
   const list = record.batches[context];
   return list.map((/** @type {number} */ batch, /** @type {number} */ i) =>
-    dot(`batch ${whole(batch)}`, "plain", 0, record.at[context][batch], record.at[context][batch].intensity, file, `at.${context}.${batch}`, i === 0 || i === list.length - 1));
+    dot(batch === 1 ? "a step of 1 sequence" : `a step of ${whole(batch)} sequences`, "plain", 0, record.at[context][batch], record.at[context][batch].intensity, file, `at.${context}.${batch}`, i === 0 || i === list.length - 1, `× ${whole(batch)}`));
 }
 
 /** @param {any} roof @param {Dot[]} dots */
@@ -79,13 +79,13 @@ function drawing(roof, dots) {
   const [right, bottom] = [size.width - size.right, size.height - size.bottom];
   const ridge = roof.flops / roof.bytes;
   const x = log([...dots.map((one) => one.intensity), ridge, ridge * 4], size.left, right);
-  const y = log([...dots.flatMap((one) => [one.rate, one.usual]), roof.flops * 1.5, roof.bytes * x.low], bottom, size.top, 0);
+  const y = log([...dots.flatMap((one) => [one.rate / 1.2, one.usual]), roof.flops * 1.5, roof.bytes * x.low], bottom, size.top, 0);
   const decades = (/** @type {{low: number, high: number}} */ scale) => Array.from({ length: 31 }, (_, n) => 10 ** (n - 12)).filter((one) => one >= scale.low && one <= scale.high);
-  const powers = Array.from({ length: 20 }, (_, n) => n).filter((n) => 10 ** n >= y.low && 10 ** n <= y.high);
+  const unit = roof.flops >= 1e12 ? { size: 1e12, name: "TFLOP/s" } : { size: 1e9, name: "GFLOP/s" };
   const frame = decades(x).map((one) => `<path class="hair" d="M${x(one)} ${size.top}V${bottom}"/><text class="muted" x="${x(one)}" y="${bottom + 18}" text-anchor="middle">${number(one)}</text>`).join("")
-    + powers.map((n) => `<path class="hair" d="M${size.left} ${y(10 ** n)}H${right}"/><text class="muted" x="${size.left - 6}" y="${y(10 ** n) + 4}" text-anchor="end">10${power(n)}</text>`).join("")
+    + marks(y).map((one) => `<path class="hair" d="M${size.left} ${y(one)}H${right}"/><text class="muted" x="${size.left - 6}" y="${y(one) + 4}" text-anchor="end">${number(Number((one / unit.size).toPrecision(3)))}</text>`).join("")
     + `<path class="axis" d="M${size.left} ${size.top}V${bottom}H${right}"/><text class="muted" x="${(size.left + right) / 2}" y="${bottom + 38}" text-anchor="middle">FLOPs for each byte moved</text>`
-    + `<text class="muted" transform="translate(12 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">FLOPs a second, measured</text>`;
+    + `<text class="muted" transform="translate(12 ${(size.top + bottom) / 2}) rotate(-90)" text-anchor="middle">${unit.name} measured, logarithmic</text>`;
   const edge = Math.min(ridge, x.low);
   const line = `<path class="l-negative" stroke-width="2.5" d="M${x(edge)} ${y(roof.bytes * edge)}L${x(ridge)} ${y(roof.flops)}H${right}"/><path class="l-negative" stroke-dasharray="3 4" d="M${x(ridge)} ${y(roof.flops)}V${bottom}"/>`
     + `<text class="f-negative on" x="${x(ridge)}" y="${y(roof.flops) - 7}" text-anchor="middle">ridge ${significant(ridge)}</text>`;
@@ -104,18 +104,18 @@ function shown(one, x, y) {
   return whisker(at, [high, low(one.usual), low(one.slowest)], one.role) + mark(at, high, one.role, one.shape);
 }
 
-/** Below the point; to its left, and lower, where the others of its kind stand. @param {Dot} one @param {import("./plot.js").Scale} x @param {import("./plot.js").Scale} y @param {typeof SIZE} size */
+/** Beside the point; to its left, and lower, where the others of its kind stand. @param {Dot} one @param {import("./plot.js").Scale} x @param {import("./plot.js").Scale} y @param {typeof SIZE} size */
 function nameOf(one, x, y, size) {
   if (!one.named) return "";
   const at = x(one.intensity);
-  const end = at + 10 + one.words.length * LETTER > size.width;
-  return `<text class="f-${one.role} on" font-weight="600" x="${round(at + (end ? 6 : 9))}" y="${round(y(one.rate) + (end ? 30 : 16))}"${end ? ' text-anchor="end"' : ""}>${one.words}</text>`;
+  const end = at + 10 + one.label.length * LETTER > size.width;
+  return `<text class="f-${one.role} on" font-weight="600" x="${round(at + (end ? 6 : 9))}" y="${round(y(one.rate) + (end ? 30 : 4))}"${end ? ' text-anchor="end"' : ""}>${one.label}</text>`;
 }
 
 /** @param {string} part */
 function legend(part) {
   const what = part === "products"
     ? [{ swatch: swatch("plain", 0), text: "the matrices of one pass, for so many rows at once" }]
-    : [{ swatch: swatch("plain", 0), text: "decode steps, at the shortest context measured" }, { swatch: swatch("weight", 1), text: "prefills" }];
+    : [{ swatch: swatch("plain", 0), text: "decode steps, at the shortest context measured; ×: sequences in a step" }, { swatch: swatch("weight", 1), text: "prefills" }];
   return { kind: "legend", items: [...what, { text: "Marks: the fastest sample; lines: down to the slowest, or to the edge; a bar across: the median." }] };
 }
